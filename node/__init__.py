@@ -1,0 +1,1 @@
+"""The node: composition, state and the parts that people meet."""
