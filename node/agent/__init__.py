@@ -1,0 +1,1 @@
+"""The small agent: readers, tool choice, skills and the loop that drives them."""

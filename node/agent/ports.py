@@ -1,0 +1,418 @@
+"""What the agent needs from the rest of the node, and what it hands back: ports, requests, effects, events.
+
+Everything here is a Protocol or a frozen dataclass. This module must not know who implements a port: no engine, no peer,
+no database, no screen. Times are aware datetimes in UTC unless a name says otherwise.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal, Protocol, TypeAlias
+
+from node.privacy.labels import Labeled
+
+__all__ = [
+    "AUTO", "LOCAL", "Answer", "AnswerKind", "Answered", "Approval", "ApprovalNeeded", "Approver", "AskRequest", "Calendar",
+    "Clock", "ConsentNeeded", "ConversationStore", "Delta", "Effect", "EffectValue", "Embedder", "Event", "EventSink",
+    "Interval", "Journal", "JournalEntry", "Json", "LocalModel", "Message", "Origin", "Span", "Status", "ThinkJob",
+    "ThinkPart", "ThinkResult", "Thinker", "ToolFinished", "ToolStarted", "TurnRecord",
+]
+
+Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+Interval: TypeAlias = tuple[datetime, datetime]
+"""Half-open [start, end), both aware."""
+
+AUTO = "auto"
+"""Run where the router thinks best."""
+LOCAL = "local"
+"""Never leave this device."""
+
+
+# ---------------------------------------------------------------- small things
+
+class Clock(Protocol):
+    """Time, passed in. node.clock holds the real one."""
+
+    def now(self) -> datetime:
+        """The present moment, aware, in UTC."""
+        ...
+
+    def monotonic_s(self) -> float:
+        """Seconds that never go back."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A half-open slice [start, end) of the owner's request, in characters."""
+
+    start: int
+    end: int
+
+    def of(self, text: str) -> str:
+        """The words this span covers in text."""
+        return text[self.start : self.end]
+
+    def overlaps(self, other: "Span") -> bool:
+        """True when both share at least one character."""
+        return self.start < other.end and other.start < self.end
+
+
+class Origin(StrEnum):
+    """Where a value came from; shown beside it whenever the owner is asked to approve."""
+
+    REQUEST = "request"      # read by code in the owner's words; has a span
+    COPIED = "copied"        # the local model's copy of a span of the owner's words; has a span
+    CHOSEN = "chosen"        # the owner picked it or answered a question with it
+    SOURCE = "source"        # from the owner's data: a contact, a calendar, a note
+    DEFAULT = "default"      # nobody said it: a stated default
+    COMPUTED = "computed"    # worked out by code from the others (an end from a start and a length)
+    UNTRUSTED = "untrusted"  # derived from text that is not the owner's: a peer, a web page, a shared note
+
+
+# ---------------------------------------------------------------- effects and approval
+
+@dataclass(frozen=True, slots=True)
+class EffectValue:
+    """One value of an effect: what will be written, how it reads, and where it came from."""
+
+    name: str
+    value: Json
+    shown: str
+    origin: Origin
+    source: str = ""
+    """Words for the owner, such as 'your words: "tomorrow at 6"' or 'default'."""
+    span: Span | None = None
+    alternatives: tuple[str, ...] = ()
+    """Other readings that the owner may choose instead, shown beside the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """The exact change that one write would make. Nothing that is not in it is written."""
+
+    tool: str
+    kind: Literal["write", "destructive"]
+    text: str
+    """One or a few lines for the owner: the whole effect in words."""
+    values: tuple[EffectValue, ...]
+    idempotency_key: str
+    """Stable for one effect of one request: applying twice under the same key changes nothing the second time. An event's
+    UID derives from it."""
+
+    def value(self, name: str, default: Json = None) -> Json:
+        """The value called name, or default."""
+        return next((entry.value for entry in self.values if entry.name == name), default)
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """The owner's decision on one effect. Unanswered counts as denied."""
+
+    idempotency_key: str
+    approved: bool
+    by: str
+    """Who decided and where, such as 'owner, terminal', or 'deadline'."""
+    at: datetime
+    chosen: Mapping[str, str] = field(default_factory=dict)
+    """Alternatives picked instead of the shown value, by value name."""
+    note: str = ""
+
+
+class Approver(Protocol):
+    """Asks the owner. Fails closed: no answer in time is a denial, never an error."""
+
+    async def approve(self, effect: Effect) -> Approval:
+        """The owner's decision on exactly this effect."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """What is durable about one effect."""
+
+    effect: Effect
+    approval: Approval
+    applied: bool
+    undo: Mapping[str, Json] | None
+    """What undoing it takes, as the tool recorded it; None until applied."""
+    undone: bool = False
+
+
+class Journal(Protocol):
+    """Durable record of approved effects. Each call returns once it is on disk."""
+
+    async def find(self, idempotency_key: str) -> JournalEntry | None:
+        """The entry under this key."""
+        ...
+
+    async def approved(self, effect: Effect, approval: Approval) -> None:
+        """Record a decision, a denial too. The same key again changes nothing."""
+        ...
+
+    async def applied(self, idempotency_key: str, undo: Mapping[str, Json]) -> None:
+        """Record that the effect is in place and how to undo it."""
+        ...
+
+    async def unfinished(self) -> Sequence[JournalEntry]:
+        """Approved but not known to be applied, oldest first: what a crash left behind."""
+        ...
+
+    async def last_applied(self) -> JournalEntry | None:
+        """The newest applied effect that is not undone."""
+        ...
+
+    async def undone(self, idempotency_key: str) -> None:
+        """Record that it was undone."""
+        ...
+
+
+# ---------------------------------------------------------------- models
+
+class Embedder(Protocol):
+    """Static vectors from the scan worker (256 numbers a text, about 0.2 ms each)."""
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """One vector per text, in order. Raises when the worker is down."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a prompt for the local model."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+
+
+class LocalModel(Protocol):
+    """This device's own small model. Nothing given to it leaves the device."""
+
+    async def complete(
+        self, messages: Sequence[Message], *, grammar: str | None, max_tokens: int, stop: Sequence[str] = (),
+    ) -> str:
+        """The model's text, held to the GBNF grammar when one is given. Raises when no model can answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkPart:
+    """One labelled part of a heavy job. The label decides what the guard does with it on the way to a peer."""
+
+    role: Literal["system", "user", "assistant"]
+    text: Labeled[str]
+    name: str = "request"
+    """What it is, for the owner's eyes: request, file, stdin, note, history, instruction."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkJob:
+    """Language work for a model, here or at a peer."""
+
+    job_id: str
+    conversation_id: str
+    parts: tuple[ThinkPart, ...]
+    on_text: Callable[[str], Awaitable[bool]]
+    """Gets each new piece as the owner shall read it. False means: stop here, enough was said."""
+    place: str = AUTO
+    """AUTO, LOCAL, or a peer's name or id that the owner named."""
+    model: str | None = None
+    max_tokens: int = 1024
+    temperature: float = 0.2
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkResult:
+    """The whole answer as shown, and where it ran."""
+
+    text: str
+    ran_on: str
+    """The node's name as the owner knows it."""
+    reason: str
+    """Why there, in words."""
+    finish_reason: str = "stop"
+    """stop, length, loop, stopped (on_text said so), cancelled."""
+    model: str = ""
+    peer_id: str | None = None
+    """None when it ran on this device."""
+
+
+class Thinker(Protocol):
+    """Runs a job where the router decides. Implemented above offload; asks consent through the guard itself."""
+
+    async def think(self, job: ThinkJob) -> ThinkResult:
+        """The finished answer. Raises when it can run nowhere; the error's text says why and what to do."""
+        ...
+
+
+# ---------------------------------------------------------------- the owner's calendar, as the booking skill needs it
+
+class Calendar(Protocol):
+    """Busy times of known calendars. Blocking: callers run it in a thread."""
+
+    def busy(self, window: Interval, *, person: str | None = None) -> Sequence[Interval]:
+        """What is taken in window, merged, in UTC; person None is the owner. Empty for a person without a calendar."""
+        ...
+
+    def known(self, person: str) -> bool:
+        """True when this person's calendar is here."""
+        ...
+
+
+# ---------------------------------------------------------------- conversations
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """One stored turn of a conversation."""
+
+    role: Literal["user", "assistant"]
+    text: Labeled[str]
+    at: datetime
+
+
+class ConversationStore(Protocol):
+    """Durable conversations and the drafts that wait for one more answer."""
+
+    async def create(self) -> str:
+        """A new conversation's id."""
+        ...
+
+    async def latest(self) -> str | None:
+        """The conversation last spoken in."""
+        ...
+
+    async def turns(self, conversation_id: str, *, limit: int) -> Sequence[TurnRecord]:
+        """The newest turns, oldest first."""
+        ...
+
+    async def append(self, conversation_id: str, turn: TurnRecord) -> None:
+        """Add a turn."""
+        ...
+
+    async def draft(self, conversation_id: str) -> Mapping[str, Json] | None:
+        """The unfinished call that waits for the owner's next words."""
+        ...
+
+    async def keep_draft(self, conversation_id: str, draft: Mapping[str, Json] | None) -> None:
+        """Keep a draft, or drop it."""
+        ...
+
+
+# ---------------------------------------------------------------- requests and answers
+
+@dataclass(frozen=True, slots=True)
+class AskRequest:
+    """What the owner asks."""
+
+    text: str
+    conversation_id: str | None = None
+    """None starts a new one; AUTO continues the latest."""
+    request_id: str = ""
+    """Stable across retries of the same request: idempotency keys derive from it. Empty: the agent makes one."""
+    attachments: tuple[tuple[str, Labeled[str]], ...] = ()
+    """(name, text) of files, standard input or notes given along."""
+    place: str = AUTO
+    model: str | None = None
+    dry_run: bool = False
+
+
+class AnswerKind(StrEnum):
+    """How a turn ended."""
+
+    DONE = "done"            # a tool, skill or model answered
+    ASKED = "asked"          # one thing is missing; the next message fills it
+    DECLINED = "declined"    # nothing here can do it
+    DENIED = "denied"        # the owner said no; nothing was written
+    PROPOSED = "proposed"    # dry run: effects shown, nothing applied
+    STOPPED = "stopped"      # a bound was hit; the reason says which
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the owner gets back."""
+
+    text: str
+    kind: AnswerKind
+    ran_on: str
+    reason: str
+    conversation_id: str
+    tools_used: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    """Applied ones; in a dry run the proposed ones."""
+    choices: tuple[str, ...] = ()
+    """For ASKED: answers the owner may pick."""
+    missing: str | None = None
+    """For ASKED: the slot that is asked for."""
+
+
+# ---------------------------------------------------------------- events while a request runs
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A line for the owner on what happens now."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A new piece of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A tool or skill begins."""
+
+    tool: str
+    args: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """A tool or skill ended."""
+
+    tool: str
+    ok: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalNeeded:
+    """An effect waits for the owner's decision."""
+
+    effect: Effect
+    deadline_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ConsentNeeded:
+    """Text would leave the device and the owner must say yes: who gets it, why, and exactly what."""
+
+    question_id: str
+    peer_name: str
+    purpose: str
+    texts: tuple[str, ...]
+    deadline_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The last event of every request."""
+
+    answer: Answer
+
+
+Event: TypeAlias = Status | Delta | ToolStarted | ToolFinished | ApprovalNeeded | ConsentNeeded | Answered
+
+
+class EventSink(Protocol):
+    """Where a request's events go: a terminal, an event stream, a test's list."""
+
+    async def emit(self, event: Event) -> None:
+        """Take one event. May wait when the reader is slow; must not raise for a reader that left."""
+        ...

@@ -1,0 +1,1 @@
+"""Skills: work of several steps whose order, checks and stop conditions are fixed in code."""
