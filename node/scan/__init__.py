@@ -1,0 +1,1 @@
+"""The scan worker: static vectors (and later detectors) in their own boxed process."""

@@ -1,0 +1,1 @@
+"""Child processes in a box: frames, limits and supervision."""

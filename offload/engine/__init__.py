@@ -1,0 +1,1 @@
+"""The llama.cpp engine; only the worker process imports it."""

@@ -1,0 +1,188 @@
+"""What inference looks like from outside: requests, events and the Engine port.
+
+The local worker, an upstream server and a peer's engine all answer through this one shape. Everything here also crosses the
+pipe to the worker process, so the types are frozen Structs. Must not know llama.cpp, processes, peers or the node.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Literal, Protocol
+
+import msgspec
+
+__all__ = [
+    "ChatPrompt", "Engine", "EngineHealth", "EngineState", "Event", "Failed", "FinishReason", "Finished",
+    "GenerateRequest", "Lane", "Message", "ModelInfo", "Piece", "PlaceholderStyle", "Prompt", "Queued", "Resumed",
+    "Started", "TextPrompt", "TokenPrompt", "Usage",
+]
+
+_TAG = "type"
+
+Lane = Literal["normal", "exact"]
+FinishReason = Literal["stop", "length", "cancelled", "loop"]
+PlaceholderStyle = Literal["brackets", "surrogates"]
+EngineState = Literal["no_model", "idle", "starting", "ready", "restarting", "quarantined", "stopped"]
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One turn of a chat; role is system, user, assistant or tool."""
+
+    role: str
+    content: str
+
+
+class ChatPrompt(msgspec.Struct, frozen=True, tag_field=_TAG, tag="chat"):
+    """Messages, rendered with the model's own chat template. Control tokens written in a content stay plain text."""
+
+    messages: tuple[Message, ...]
+
+
+class TextPrompt(msgspec.Struct, frozen=True, tag_field=_TAG, tag="text"):
+    """Plain text to continue; no template, and control tokens in it stay plain text."""
+
+    text: str
+
+
+class TokenPrompt(msgspec.Struct, frozen=True, tag_field=_TAG, tag="tokens"):
+    """Token ids of exactly the model that is asked (pass its digest as the request's model)."""
+
+    ids: tuple[int, ...]
+
+
+Prompt = ChatPrompt | TextPrompt | TokenPrompt
+
+
+class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer that is wanted.
+
+    - request_id: unique among running requests.  principal: "owner" or a peer id; prompts are shared between requests of one
+      principal only.
+    - model: name or sha256 digest; None takes the engine's default.
+    - max_tokens: how many new tokens this call may add, text so far not counted.  context_limit: a ceiling on prompt plus
+      answer, in tokens, below the engine's own.
+    - temperature 0 is greedy; seed matters above 0.  stop: texts that end the answer; they are not part of it.
+    - grammar: GBNF with a rule `root`.
+    - lane "exact": bit-identical continuation; an engine that can't refuses with the code lane_unsupported.
+    - text_so_far: the answer goes on right behind this text; token_ids_so_far: its ids, when the same model wrote it (they are
+      ignored when their text does not begin with text_so_far; text of theirs beyond it is streamed first).
+    """
+
+    request_id: str
+    prompt: Prompt
+    principal: str = "owner"
+    model: str | None = None
+    max_tokens: int = 512
+    temperature: float = 0.0
+    top_p: float = 0.95
+    seed: int = 0
+    stop: tuple[str, ...] = ()
+    grammar: str | None = None
+    lane: Lane = "normal"
+    text_so_far: str = ""
+    token_ids_so_far: tuple[int, ...] = ()
+    context_limit: int | None = None
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Tokens of one call: prompt (text so far included), how many of those came from the cache, and new ones."""
+
+    prompt_tokens: int
+    cached_tokens: int
+    output_tokens: int
+
+
+class Queued(msgspec.Struct, frozen=True, tag_field=_TAG, tag="queued"):
+    """The request waits; position 0 is next."""
+
+    position: int
+
+
+class Started(msgspec.Struct, frozen=True, tag_field=_TAG, tag="started"):
+    """The request has a slot and its prompt is being read."""
+
+    prompt_tokens: int
+    cached_tokens: int
+    model_digest: str
+
+
+class Piece(msgspec.Struct, frozen=True, tag_field=_TAG, tag="piece"):
+    """New text and the ids sampled for it. Text is always whole characters and never part of a stop text.
+
+    Text can lag behind the ids (half a character, a possible stop text), so either may be empty.
+    """
+
+    text: str
+    token_ids: tuple[int, ...] = ()
+
+
+class Resumed(msgspec.Struct, frozen=True, tag_field=_TAG, tag="resumed"):
+    """The engine died and was restarted; the same answer goes on from the text so far. Nothing is repeated."""
+
+    reason: str
+
+
+class Finished(msgspec.Struct, frozen=True, tag_field=_TAG, tag="finished"):
+    """The answer is complete; the last event."""
+
+    finish_reason: FinishReason
+    usage: Usage
+    model_digest: str = ""
+
+
+class Failed(msgspec.Struct, frozen=True, tag_field=_TAG, tag="failed"):
+    """There is no (further) answer; the last event. code is stable (offload.errors), hint is the next command."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+
+Event = Queued | Started | Piece | Resumed | Finished | Failed
+
+
+class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A model this engine can serve. digest is the file's sha256 in hex; context_tokens 0 means not known before loading."""
+
+    name: str
+    digest: str
+    size_bytes: int
+    context_tokens: int = 0
+    licence: str = "unknown"
+    quantisation: str = "unknown"
+    loaded: bool = False
+    placeholder_style: PlaceholderStyle = "brackets"
+
+
+class EngineHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """How the engine is. box maps each layer of the worker's box to "held" or the reason why it is missing."""
+
+    state: EngineState
+    detail: str = ""
+    model: ModelInfo | None = None
+    running: int = 0
+    queued: int = 0
+    last_token_age_s: float | None = None
+    restarts: int = 0
+    threads: int = 0
+    backend: str = ""
+    box: Mapping[str, str] = {}
+
+
+class Engine(Protocol):
+    """Something that answers prompts."""
+
+    def stream(self, request: GenerateRequest) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+        """The events of one answer, ended by Finished or Failed; leaving the context cancels. Never raises for a bad request."""
+        ...
+
+    async def models(self) -> list[ModelInfo]:
+        """The models that can be asked for, the default first."""
+        ...
+
+    async def count_tokens(self, prompt: Prompt, *, model: str | None = None) -> int:
+        """How many tokens this prompt takes. Raises offload.errors.EngineError when no model can count."""
+        ...
+
+    async def health(self) -> EngineHealth:
+        """The present state; never waits for a model to load or a decode to end."""
+        ...
