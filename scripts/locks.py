@@ -1,0 +1,82 @@
+"""Reads hash-locked requirement files: one package's block, or everything but some packages.
+
+Knows the text form of these files only. Must not know what the packages are for, and imports nothing but the
+standard library: it runs before anything is installed.
+
+    python scripts/locks.py without NAME... < requirements.lock
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+__all__ = ["Locked", "find", "read", "without"]
+
+_NAME = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)")
+_HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
+
+
+@dataclass(frozen=True)
+class Locked:
+    """One pinned requirement with the digests that its files may have."""
+
+    name: str
+    version: str
+    digests: frozenset[str]
+    text: str  # the block as it stands in the file, a valid requirement file by itself
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Yields a requirement with its continuation lines and trailing remarks, in order."""
+    block: list[str] = []
+    for line in text.splitlines(keepends=True):
+        if _NAME.match(line):
+            if block:
+                yield "".join(block)
+            block = [line]
+        elif block:
+            block.append(line)
+    if block:
+        yield "".join(block)
+
+
+def read(text: str) -> list[Locked]:
+    """Returns every requirement of a lock.
+
+    Raises ValueError when one carries no digest: such a line would be fetched unchecked.
+    """
+    found = []
+    for block in _blocks(text):
+        match = _NAME.match(block)
+        assert match is not None
+        digests = frozenset(_HASH.findall(block))
+        if not digests:
+            raise ValueError(f"{match[1]} has no sha256 digest in the lock")
+        found.append(Locked(match[1], match[2], digests, block))
+    return found
+
+
+def find(text: str, name: str) -> Locked:
+    """Returns the requirement called `name`. Raises LookupError unless the lock has exactly one."""
+    matches = [locked for locked in read(text) if locked.name == name]
+    if len(matches) != 1:
+        raise LookupError(f"{len(matches)} requirements named {name} in the lock, expected one")
+    return matches[0]
+
+
+def without(text: str, names: frozenset[str]) -> str:
+    """Returns the lock less the named packages. Raises LookupError when one of them is not in it."""
+    locked = read(text)
+    absent = names - {entry.name for entry in locked}
+    if absent:
+        raise LookupError(f"not in the lock: {', '.join(sorted(absent))}")
+    return "".join(entry.text for entry in locked if entry.name not in names)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3 or sys.argv[1] != "without":
+        sys.exit("usage: locks.py without NAME... < LOCK")
+    sys.stdout.write(without(sys.stdin.read(), frozenset(sys.argv[2:])))
