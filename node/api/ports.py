@@ -1,0 +1,232 @@
+"""What the API needs of the node, one small port per noun. The daemon passes the real ones; tests pass memory ones.
+
+Services are attached as the node starts, so that status answers while the network is still loading. A route whose
+service
+is not there yet answers "starting". Must not know libp2p, SQL or how any of this is done.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+
+from node.api.views import (
+    ConversationView,
+    DoctorView,
+    InboxMessage,
+    LedgerEntryView,
+    LedgerReport,
+    ModelView,
+    OutboxMessage,
+    PeerView,
+    SearchView,
+    SentView,
+    ShareView,
+    StatusView,
+    UndoView,
+)
+
+__all__ = [
+    "AskInput",
+    "Asking",
+    "Attachment",
+    "Conversations",
+    "Emit",
+    "Ledger",
+    "Messages",
+    "Models",
+    "NodeControl",
+    "Pairing",
+    "Peers",
+    "Searching",
+    "Services",
+]
+
+Emit = Callable[[Mapping[str, Any]], Awaitable[None]]
+"""Send one event of a running request to whoever asked."""
+
+MAX_TEXT_CHARS = 200_000
+
+
+class Attachment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file or standard input that goes with a request; read by the command line, never by the node."""
+
+    name: str
+    text: str
+
+
+class AskInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One request of the owner."""
+
+    text: str
+    attachments: list[Attachment] = []
+    conversation: str | None = None
+    on: str | None = None
+    local: bool = False
+    model: str | None = None
+    dry_run: bool = False
+    exact: bool = False
+
+
+class NodeControl(Protocol):
+    """The node itself."""
+
+    def status(self) -> StatusView:
+        """One screen of state; never waits."""
+        ...
+
+    async def doctor(self) -> DoctorView:
+        """All checks, within their own deadlines."""
+        ...
+
+    async def set_mode(self, mode: str) -> dict[str, Any]:
+        """Switch to offline, lan or online; what was closed or opened comes back."""
+        ...
+
+    def stop(self) -> None:
+        """Begin an ordered shutdown."""
+        ...
+
+
+class Asking(Protocol):
+    """Requests to the agent."""
+
+    async def ask(self, request: AskInput, emit: Emit) -> None:
+        """Run one request; events go to emit, the last one is "answer" or "error"."""
+        ...
+
+    async def undo(self) -> UndoView:
+        """Take back the last write."""
+        ...
+
+
+class Pairing(Protocol):
+    """Joining two nodes."""
+
+    async def open(self, trust: str | None, emit: Emit) -> None:
+        """Open a window, show code and link, run until paired, expired or cancelled."""
+        ...
+
+    async def join(self, code: str, at: str | None, trust: str | None, emit: Emit) -> None:
+        """Answer the other side's code or link."""
+        ...
+
+
+class Peers(Protocol):
+    """The people and devices this node trusts."""
+
+    async def all(self) -> list[PeerView]:
+        """Every paired peer."""
+        ...
+
+    async def trust(self, name: str, trust: str) -> PeerView:
+        """Change the trust in one peer; narrower trust cuts what it no longer covers."""
+        ...
+
+    async def forget(self, name: str) -> str:
+        """Remove a peer, cut its streams; its name comes back."""
+        ...
+
+
+class Ledger(Protocol):
+    """What left this node."""
+
+    async def entries(self, *, since: str | None, peer: str | None, limit: int) -> list[LedgerEntryView]:
+        """Newest first."""
+        ...
+
+    async def entry(self, entry_id: int) -> LedgerEntryView:
+        """One entry with the exact texts that left."""
+        ...
+
+    async def verify(self) -> LedgerReport:
+        """Check the whole chain against its signed head."""
+        ...
+
+
+class Models(Protocol):
+    """Models on this machine."""
+
+    async def all(self) -> list[ModelView]:
+        """Every model file found."""
+        ...
+
+    async def add(self, path: str) -> ModelView:
+        """Copy a GGUF file into the models folder, checked."""
+        ...
+
+    async def use(self, name: str) -> ModelView:
+        """Make one model the default."""
+        ...
+
+
+class Messages(Protocol):
+    """Messages between paired nodes."""
+
+    async def send(self, to: str, body: str) -> SentView:
+        """Make a message durable and start delivering it."""
+        ...
+
+    async def inbox(self, limit: int) -> list[InboxMessage]:
+        """Newest first."""
+        ...
+
+    async def outbox(self, limit: int) -> list[OutboxMessage]:
+        """Newest first, with state."""
+        ...
+
+
+class Searching(Protocol):
+    """Search here and at peers, and what this node shares."""
+
+    async def search(self, query: str, limit: int, local: bool) -> SearchView:
+        """Ranked passages."""
+        ...
+
+    async def preview_share(self, folder: str, peers: list[str]) -> ShareView:
+        """What sharing this folder would hand out; nothing is shared yet."""
+        ...
+
+    async def share(self, folder: str, peers: list[str]) -> ShareView:
+        """Share a folder with named peers."""
+        ...
+
+    async def shares(self) -> list[ShareView]:
+        """Folders shared now."""
+        ...
+
+    async def unshare(self, folder: str) -> str:
+        """Stop sharing a folder."""
+        ...
+
+
+class Conversations(Protocol):
+    """The owner's conversations with the agent."""
+
+    async def all(self, limit: int) -> list[ConversationView]:
+        """Newest first, without turns."""
+        ...
+
+    async def one(self, conversation_id: str) -> ConversationView:
+        """One conversation with its turns; also by a unique prefix of its id or "last"."""
+        ...
+
+    async def delete(self, conversation_id: str) -> str:
+        """Erase one conversation from the database."""
+        ...
+
+
+@dataclass(slots=True)
+class Services:
+    """Everything the routes may reach; parts are None until they have started."""
+
+    node: NodeControl
+    asking: Asking | None = None
+    pairing: Pairing | None = None
+    peers: Peers | None = None
+    ledger: Ledger | None = None
+    models: Models | None = None
+    messages: Messages | None = None
+    searching: Searching | None = None
+    conversations: Conversations | None = None

@@ -1,0 +1,223 @@
+"""What the local API shows, as frozen records that become JSON. Every top-level reply carries "schema": 1.
+
+Must not know how a value came about: the daemon fills these, the routes encode them, the command line prints them.
+Times are ISO 8601 in UTC, sizes in bytes, durations in seconds.
+"""
+
+import msgspec
+
+__all__ = [
+    "Check",
+    "CommandError",
+    "ConversationView",
+    "DoctorView",
+    "InboxMessage",
+    "LedgerEntryView",
+    "LedgerReport",
+    "ModelView",
+    "OutboxMessage",
+    "PassageView",
+    "PeerView",
+    "SearchView",
+    "SentView",
+    "ShareView",
+    "StatusView",
+    "TurnView",
+    "UndoView",
+]
+
+SCHEMA = 1
+
+
+class Base(msgspec.Struct, frozen=True, kw_only=True):
+    """Common shape of every record."""
+
+
+class PeerView(Base):
+    """One paired peer and how it is reached right now."""
+
+    peer_id: str
+    name: str
+    trust: str
+    their_trust: str
+    connected: bool
+    route: str
+    rtt_ms: float | None
+    model: str | None
+    last_contact: str | None
+    waiting_messages: int
+
+
+class StatusView(Base):
+    """The node on one screen."""
+
+    schema: int = SCHEMA
+    version: str
+    name: str
+    peer_id: str
+    mode: str
+    stage: str
+    uptime_s: float
+    model: str | None
+    model_state: str
+    addresses: list[str]
+    peers: list[PeerView]
+    queued_messages: int
+    left_today_entries: int
+    left_today_bytes: int
+    kept_back_today: int
+
+
+class Check(Base):
+    """One line of kith doctor: state is ok, warning or problem."""
+
+    name: str
+    state: str
+    text: str
+    hint: str = ""
+
+
+class DoctorView(Base):
+    """All checks of kith doctor."""
+
+    schema: int = SCHEMA
+    checks: list[Check]
+
+
+class LedgerEntryView(Base):
+    """One thing that left this node, or was refused."""
+
+    entry_id: int
+    at: str
+    peer: str
+    purpose: str
+    level: str
+    size_bytes: int
+    substitutions: int
+    outcome: str
+    digest: str
+    texts: list[str] | None = None
+    approved_by: str = ""
+
+
+class LedgerReport(Base):
+    """The result of checking the whole chain."""
+
+    schema: int = SCHEMA
+    ok: bool
+    entries: int
+    head: str
+    problems: list[str]
+
+
+class ModelView(Base):
+    """One model this node can run."""
+
+    name: str
+    digest: str
+    size_bytes: int
+    context_tokens: int
+    quantisation: str
+    licence: str
+    loaded: bool
+    default: bool
+    placeholder_style: str
+
+
+class TurnView(Base):
+    """One turn of a conversation."""
+
+    role: str
+    text: str
+    at: str
+    ran_on: str = ""
+    tools: list[str] = []
+
+
+class ConversationView(Base):
+    """A conversation and, when asked for one, its turns."""
+
+    conversation_id: str
+    created: str
+    label: str
+    title: str
+    turns: list[TurnView] = []
+
+
+class PassageView(Base):
+    """One search hit with its origin."""
+
+    origin: str
+    title: str
+    folder: str
+    text: str
+    score: float
+
+
+class SearchView(Base):
+    """Hits, best first, and what was asked of whom."""
+
+    schema: int = SCHEMA
+    hits: list[PassageView]
+    asked: list[str]
+    silent: list[str]
+    stayed_local: str = ""
+
+
+class ShareView(Base):
+    """A folder that named peers may search."""
+
+    folder: str
+    peers: list[str]
+    documents: int
+    withheld: int
+    personal_hits: list[str] = []
+    confirmed: bool = True
+
+
+class SentView(Base):
+    """A message after it was made durable."""
+
+    schema: int = SCHEMA
+    message_id: str
+    to: str
+    state: str
+
+
+class InboxMessage(Base):
+    """A message that arrived."""
+
+    message_id: str
+    sender: str
+    seq: int
+    received: str
+    body: str
+
+
+class OutboxMessage(Base):
+    """A message on its way."""
+
+    message_id: str
+    to: str
+    seq: int
+    state: str
+    created: str
+    body: str
+
+
+class UndoView(Base):
+    """What kith undo took back."""
+
+    schema: int = SCHEMA
+    undone: bool
+    text: str
+
+
+class CommandError(Base):
+    """Any failure: what happened, why, and the next command."""
+
+    schema: int = SCHEMA
+    code: str
+    message: str
+    hint: str
+    exit_code: int

@@ -1,0 +1,119 @@
+"""HTTP over the node's Unix socket with the standard library alone: one request, or a stream of JSON lines.
+
+Raises NotRunning when no node listens and CommandFailure for what the node refuses. Must not know what any reply means.
+"""
+
+import http.client
+import json
+import socket
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from node.cli.failure import CommandFailure, NotRunning
+
+__all__ = ["NodeClient"]
+
+HOST = "kith"
+MAX_LINE_BYTES = 8 * 1024 * 1024
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    """An HTTP connection whose transport is a Unix socket."""
+
+    def __init__(self, path: Path, timeout_s: float) -> None:
+        super().__init__(HOST, timeout=timeout_s)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        try:
+            self.sock.connect(str(self._path))
+        except (FileNotFoundError, ConnectionRefusedError):
+            raise NotRunning from None
+
+
+class NodeClient:
+    """Calls to the node that owns socket_path. timeout_s bounds each wait for bytes, not the whole stream."""
+
+    def __init__(self, socket_path: Path, timeout_s: float = 60.0) -> None:
+        self._path = socket_path
+        self._timeout_s = timeout_s
+
+    def get(self, path: str, **query: str | int | None) -> Any:
+        """The JSON reply of one GET."""
+        given = {key: value for key, value in query.items() if value is not None}
+        return self._call("GET", path + ("?" + urlencode(given) if given else ""))
+
+    def post(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """The JSON reply of one POST."""
+        return self._call("POST", path, body or {})
+
+    def put(self, path: str, body: Mapping[str, Any]) -> Any:
+        """The JSON reply of one PUT."""
+        return self._call("PUT", path, body)
+
+    def delete(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """The JSON reply of one DELETE."""
+        return self._call("DELETE", path, body)
+
+    def stream(self, path: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """The events of one running request, as they come. Closing the iterator ends the request at the node."""
+        connection, response = self._send("POST", path, body)
+        try:
+            if response.status != 200:
+                raise _refusal(response.read())
+            while line := response.readline(MAX_LINE_BYTES):
+                yield json.loads(line)
+        except TimeoutError:
+            raise CommandFailure(
+                f"the node sent nothing for {self._timeout_s:.0f} seconds",
+                hint="See: kith status",
+                exit_code=1,
+                code="timeout",
+            ) from None
+        finally:
+            connection.close()
+
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        connection, response = self._send(method, path, body)
+        try:
+            data = response.read()
+        finally:
+            connection.close()
+        if response.status >= 400:
+            raise _refusal(data)
+        reply = json.loads(data)
+        return reply["items"] if isinstance(reply, dict) and set(reply) == {"schema", "items"} else reply
+
+    def _send(
+        self, method: str, path: str, body: Mapping[str, Any] | None
+    ) -> tuple[_UnixConnection, http.client.HTTPResponse]:
+        connection = _UnixConnection(self._path, self._timeout_s)
+        try:
+            payload = None if body is None else json.dumps(body).encode()
+            connection.request(method, quote(path, safe="/?&=%"), body=payload, headers={"Connection": "close"})
+            return connection, connection.getresponse()
+        except NotRunning:
+            connection.close()
+            raise
+        except TimeoutError:
+            connection.close()
+            raise CommandFailure("the node did not answer in time", hint="See: kith logs", code="timeout") from None
+        except (ConnectionError, http.client.HTTPException) as error:
+            connection.close()
+            raise CommandFailure(
+                f"the node hung up ({type(error).__name__})", hint="See: kith logs", code="hung_up"
+            ) from None
+
+
+def _refusal(data: bytes) -> CommandFailure:
+    try:
+        view = json.loads(data)
+        return CommandFailure(view["message"], hint=view["hint"], exit_code=view["exit_code"], code=view["code"])
+    except (ValueError, KeyError, TypeError):
+        return CommandFailure(
+            "the node's reply is not understood", hint="Compare versions: kith --version", exit_code=70, code="bug"
+        )

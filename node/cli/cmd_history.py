@@ -1,0 +1,48 @@
+"""kith history: list, show, export or delete conversations."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from node.cli.options import json_option, session
+from node.cli.output import table
+
+
+def _render(conversation: dict[str, Any]) -> str:
+    parts = [
+        f"conversation {conversation['conversation_id']}   {conversation['created']}   label {conversation['label']}"
+    ]
+    for turn in conversation["turns"]:
+        ran_on = f" ({turn['ran_on']})" if turn["ran_on"] else ""
+        parts.append(f"\n{turn['role']}{ran_on}: {turn['text']}")
+    return "\n".join(parts)
+
+
+@click.command("history")
+@click.argument("conversation", required=False)
+@click.option("--delete", "delete", is_flag=True, help="Erase this conversation.")
+@click.option(
+    "--export", "export", type=click.Path(path_type=Path), metavar="FILE", help="Write it to a file in clear."
+)
+@json_option
+@click.pass_context
+def command(ctx: click.Context, conversation: str | None, delete: bool, export: Path | None) -> None:
+    """List conversations, or show CONVERSATION (an id, its beginning, or "last")."""
+    at = session(ctx)
+    client = at.client()
+    if conversation is None:
+        found = client.get("/v1/conversations")
+        rows = [[item["conversation_id"][:8], item["created"], item["label"], item["title"]] for item in found]
+        at.data(table(rows, ["ID", "BEGUN", "LABEL", "TITLE"]) if rows else "No conversations yet.", found)
+    elif delete:
+        reply = client.delete(f"/v1/conversations/{conversation}")
+        at.data(f"Erased conversation {reply['deleted']}.", reply)
+    else:
+        whole = client.get(f"/v1/conversations/{conversation}")
+        if export is None:
+            at.data(_render(whole), whole)
+        else:
+            export.touch(mode=0o600)
+            export.write_text(_render(whole) + "\n", encoding="utf-8")
+            at.data(f"Wrote {export} in clear; it is yours to protect.", {"file": str(export)})

@@ -1,0 +1,28 @@
+"""kith inbox: read messages, or see those still on their way."""
+
+import click
+
+from node.cli.options import json_option, session
+
+
+@click.command("inbox")
+@click.option("--out", "outbox", is_flag=True, help="Messages you sent, with their state.")
+@click.option("-n", "--limit", default=20, show_default=True, help="How many at most.")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, outbox: bool, limit: int) -> None:
+    """Read messages, newest first."""
+    at = session(ctx)
+    client = at.client()
+    if outbox:
+        sent = client.get("/v1/outbox", limit=limit)
+        at.data(
+            "\n".join(f"{item['created']}  to {item['to']}  [{item['state']}]  {item['body']}" for item in sent)
+            or "Nothing sent.",
+            sent,
+        )
+    else:
+        got = client.get("/v1/inbox", limit=limit)
+        at.data(
+            "\n".join(f"{item['received']}  {item['sender']}:  {item['body']}" for item in got) or "No messages.", got
+        )

@@ -1,0 +1,129 @@
+"""The kith command: global options, the list of commands, and the one place where failures are drawn.
+
+Commands are loaded when used, so that --help loads none of them. Must not import the node.
+"""
+
+import importlib
+import json
+import sys
+from importlib.metadata import version
+from typing import Any, NoReturn
+
+import click
+
+from node.cli.failure import CommandFailure
+from node.cli.output import Session
+
+__all__ = ["COMMANDS", "kith", "main"]
+
+COMMANDS = {
+    "init": "Make this device's identity and settings",
+    "up": "Start the node in the foreground",
+    "down": "Stop the running node",
+    "status": "The node and its peers on one screen",
+    "pair": "Pair with another node, by code or link",
+    "peers": "List paired peers",
+    "trust": "Change the trust in a peer",
+    "forget": "Remove a peer and cut its connections",
+    "ask": "Ask the agent",
+    "history": "List, show, export or delete conversations",
+    "undo": "Take back the last thing the agent wrote",
+    "search": "Search your notes and what peers share with you",
+    "share": "Let named peers search a folder",
+    "send": "Send a message to a peer",
+    "inbox": "Read messages, or see those still on their way",
+    "ledger": "What left this device, exactly",
+    "mode": "Show or switch: offline, lan, online",
+    "models": "List, add or choose local models",
+    "config": "Show, explain or change settings",
+    "logs": "Read the node's log",
+    "doctor": "Check this node and say what to do",
+    "demo": "Run two nodes on this machine through the main job",
+    "completion": "Print shell completion",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands live in cmd_NAME.py and are imported on use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"node.cli.cmd_{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            raise click.UsageError(f"No such command '{args[0]}'." + (f" Did you mean '{near[0]}'?" if near else ""))
+        return super().resolve_command(ctx, args)
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        click.echo(f"kith {version('kith-node')}")
+        ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("-q", "--quiet", is_flag=True, help="Print results only.")
+@click.option("-v", "--verbose", is_flag=True, help="Say more.")
+@click.option("--no-color", is_flag=True, help="No colours (NO_COLOR does the same).")
+@click.option("--timeout", "timeout_s", default=300.0, metavar="SECONDS", help="Longest wait for the node's next word.")
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Print the version."
+)
+@click.pass_context
+def kith(ctx: click.Context, as_json: bool, quiet: bool, verbose: bool, no_color: bool, timeout_s: float) -> None:
+    """Kith: a private agent on your own devices.
+
+    Start with:  kith up  ·  kith pair  ·  kith ask "..."
+    """
+    ctx.obj = Session(as_json=as_json, quiet=quiet, verbose=verbose, colour=not no_color, timeout_s=timeout_s)
+
+
+def _fail(failure: CommandFailure, as_json: bool) -> NoReturn:
+    if as_json and failure.shown:
+        sys.exit(failure.exit_code)
+    if as_json:
+        error = {"code": failure.code, "message": str(failure), "hint": failure.hint, "exit_code": failure.exit_code}
+        print(json.dumps({"schema": 1, "error": error}, ensure_ascii=False))
+    else:
+        print(f"kith: {failure}", file=sys.stderr)
+        if failure.hint:
+            print(f"  {failure.hint}", file=sys.stderr)
+    sys.exit(failure.exit_code)
+
+
+def main(args: list[str] | None = None) -> NoReturn:
+    """Run one command and exit with its code."""
+    given = sys.argv[1:] if args is None else args
+    try:
+        kith.main(args=given, prog_name="kith", standalone_mode=False)
+    except CommandFailure as failure:
+        _fail(failure, "--json" in given)
+    except click.exceptions.Exit as leaving:
+        sys.exit(leaving.exit_code)
+    except click.Abort:
+        print("kith: stopped", file=sys.stderr)
+        sys.exit(1)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("kith: stopped", file=sys.stderr)
+        sys.exit(130)
+    sys.exit(0)
