@@ -51,7 +51,7 @@ class SystemEntropy:
 
 
 def to_ms(instant: datetime) -> int:
-    """Whole milliseconds since 1970 in UTC, as the databases and the wire store time. Raises ValueError for a naive datetime."""
+    """Milliseconds since 1970 in UTC, as the databases and the wire hold time. ValueError for a naive datetime."""
     if instant.tzinfo is None:
         raise ValueError("a datetime without a time zone has no place in time")
     return (instant - _EPOCH) // timedelta(milliseconds=1)

@@ -4,7 +4,6 @@
     +-- UsageError                  2   the command or a setting is wrong
     |   +-- ConfigError                 a configuration value or key
     |   +-- PathTooLong                 the socket's path exceeds what the kernel takes
-    |   +-- UnknownPeer                 no paired peer has this name or id
     |   +-- AmbiguousPeer               several paired peers fit
     |   +-- NameTaken                   another paired peer has this name
     +-- NodeNotRunning              3   no daemon answers on the socket
@@ -12,6 +11,7 @@
     +-- PolicyRefused               4   the owner's rules forbid it
     +-- PeerUnreachable             5   the peer does not answer
     +-- NotPaired                   6   the peer is not paired, or not trusted for this
+    |   +-- UnknownPeer                 no paired peer has this name or id
     |   +-- PairingError                a pairing did not complete
     |       +-- PairingClosed               no window is open, or it ran out
     |       +-- PairingRefused              the other side refused, or the secret was wrong
@@ -31,8 +31,8 @@
     +-- BugError                   70   kith is at fault, or is installed wrongly
         +-- ForeignPackage              another package shadows one of ours
 
-Sub-packages of node (net, privacy, agent ...) hang their own trees below these. Each leaf: `code` is stable and used in JSON;
-the docstring is the default text for the user; `hint` is the next command. This module must not know who raises or catches.
+Sub-packages of node (net, privacy, agent ...) hang their own trees below these. Each leaf: `code` is stable and used in
+JSON; the docstring is the default text for the user; `hint` is the next command. Must not know who raises or catches.
 """
 
 from typing import Any
@@ -41,9 +41,10 @@ __all__ = [
     "EXIT_BUG", "EXIT_FAILED", "EXIT_MODEL_MISSING", "EXIT_NOT_PAIRED", "EXIT_NOT_RUNNING", "EXIT_OK", "EXIT_REFUSED",
     "EXIT_UNREACHABLE", "EXIT_USAGE",
     "AmbiguousPeer", "BugError", "ConfigError", "DamagedKeyFile", "ForeignPackage", "IdentityError", "KithError",
-    "LooseFileMode", "MigrationFailed", "ModelMissing", "NameTaken", "NewerSchema", "NodeAlreadyRunning", "NodeNotRunning",
-    "NotPaired", "PairingClosed", "PairingError", "PairingInterrupted", "PairingRefused", "PassphraseNeeded", "PathTooLong",
-    "PeerUnreachable", "PolicyRefused", "StorageError", "StoreClosed", "StoreConflict", "UnknownPeer", "UsageError",
+    "LooseFileMode", "MigrationFailed", "ModelMissing", "NameTaken", "NewerSchema", "NodeAlreadyRunning",
+    "NodeNotRunning", "NotPaired", "PairingClosed", "PairingError", "PairingInterrupted", "PairingRefused",
+    "PassphraseNeeded", "PathTooLong", "PeerUnreachable", "PolicyRefused",
+    "StorageError", "StoreClosed", "StoreConflict", "UnknownPeer", "UsageError",
     "WrongKey", "WrongPassphrase",
 ]
 
@@ -99,14 +100,6 @@ class PathTooLong(UsageError):
     hint = "Choose a shorter folder: KITH_HOME=/short/path kith up"
 
 
-class UnknownPeer(UsageError):
-    """No paired peer has this name or id."""
-
-    code = "unknown_peer"
-    exit_code = EXIT_NOT_PAIRED
-    hint = "See who is paired: kith peers"
-
-
 class AmbiguousPeer(UsageError):
     """More than one paired peer fits."""
 
@@ -158,6 +151,13 @@ class NotPaired(KithError):
     code = "not_paired"
     exit_code = EXIT_NOT_PAIRED
     hint = "Pair with it: kith pair"
+
+
+class UnknownPeer(NotPaired):
+    """No paired peer has this name or id."""
+
+    code = "unknown_peer"
+    hint = "See who is paired: kith peers"
 
 
 class PairingError(NotPaired):

@@ -34,7 +34,7 @@ class Paths:
         """
         if own := env.get("KITH_HOME"):
             root = Path(own).expanduser().absolute()
-            return cls(root / "config", root / "data", root / "state", root)
+            return cls(root / "config", root / "data", root / "state", root / "run")
         state = _xdg(env, "XDG_STATE_HOME", user_home / ".local" / "state") / "kith"
         runtime = env.get("XDG_RUNTIME_DIR", "")
         return cls(
@@ -86,7 +86,10 @@ class Paths:
         return path
 
     def prepare(self) -> None:
-        """Make every folder, mode 0700. Raises LooseFileMode when one that exists is open to others, StorageError if it can't be made."""
+        """Make every folder, mode 0700.
+
+        Raises LooseFileMode when one that exists is open to others, StorageError when one cannot be made.
+        """
         for folder in (self.config_dir, self.data_dir, self.state_dir, self.runtime_dir, self.models_dir, self.kv_dir):
             make_private_dir(folder)
 
@@ -96,7 +99,8 @@ def make_private_dir(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise StorageError(f"The folder {folder} cannot be made: {error.strerror}.", hint=f"Check: ls -ld {folder.parent}") from error
+        text = f"The folder {folder} cannot be made: {error.strerror}."
+        raise StorageError(text, hint=f"Check: ls -ld {folder.parent}") from error
     check_private(folder)
 
 
@@ -108,10 +112,11 @@ def check_private(path: Path) -> None:
     found = path.stat()
     wanted = "700" if stat.S_ISDIR(found.st_mode) else "600"
     if found.st_uid != os.geteuid():
-        raise LooseFileMode(f"{path} belongs to another user (uid {found.st_uid}).", hint=f"sudo chown {os.geteuid()} {path}")
+        text = f"{path} belongs to another user (uid {found.st_uid})."
+        raise LooseFileMode(text, hint=f"Take it over: sudo chown {os.geteuid()} {path}")
     if found.st_mode & 0o077:
-        mode = stat.S_IMODE(found.st_mode)
-        raise LooseFileMode(f"{path} is open to other users (mode {mode:04o}).", hint=f"Close it: chmod {wanted} {path}")
+        text = f"{path} is open to other users (mode {stat.S_IMODE(found.st_mode):04o})."
+        raise LooseFileMode(text, hint=f"Close it: chmod {wanted} {path}")
 
 
 def _xdg(env: Mapping[str, str], name: str, default: Path) -> Path:

@@ -1,1 +1,1 @@
-"""The node's durable state: two encrypted SQLite databases and one module per kind of row. The only database driver imports."""
+"""The node's durable state: two encrypted databases, one module per kind of row, the only import of the driver."""

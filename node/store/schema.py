@@ -1,0 +1,152 @@
+"""The tables of kith.db and index.db, as numbered steps. A released step never changes; append a new one.
+
+Times are whole milliseconds since 1970 in UTC. Must not hold any statement that reads or writes rows.
+"""
+
+from node.store.migrations import Schema
+
+__all__ = ["INDEX", "KITH"]
+
+_FIRST: tuple[str, ...] = (
+    "CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    """CREATE TABLE peers (
+        peer_id TEXT PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE COLLATE NOCASE,
+        trust TEXT NOT NULL CHECK (trust IN ('self', 'home', 'friend', 'none')),
+        their_trust TEXT NOT NULL CHECK (their_trust IN ('self', 'home', 'friend', 'none')),
+        addresses TEXT NOT NULL,
+        paired_ms INTEGER NOT NULL,
+        seen_ms INTEGER
+    ) STRICT""",
+    # No reference to peers: a revoked grant outlives the peer, so that its epoch is never used again.
+    """CREATE TABLE grants (
+        peer_id TEXT NOT NULL,
+        direction TEXT NOT NULL CHECK (direction IN ('issued', 'received')),
+        epoch INTEGER NOT NULL,
+        blob BLOB NOT NULL,
+        stored_ms INTEGER NOT NULL,
+        revoked_ms INTEGER,
+        PRIMARY KEY (peer_id, direction, epoch)
+    ) STRICT""",
+    """CREATE TABLE ledger (
+        seq INTEGER PRIMARY KEY,
+        digest BLOB NOT NULL UNIQUE,
+        request_id TEXT NOT NULL,
+        peer_id TEXT NOT NULL,
+        purpose TEXT NOT NULL,
+        at_ms INTEGER NOT NULL,
+        entry BLOB NOT NULL,
+        outgoing BLOB,
+        closed BLOB,
+        closed_ms INTEGER
+    ) STRICT""",
+    "CREATE INDEX ledger_by_peer ON ledger (peer_id, seq)",
+    "CREATE INDEX ledger_by_time ON ledger (at_ms, seq)",
+    "CREATE INDEX ledger_by_request ON ledger (request_id)",
+    "CREATE INDEX ledger_open ON ledger (seq) WHERE closed IS NULL",
+    """CREATE TABLE outbox (
+        peer_id TEXT NOT NULL,
+        seq INTEGER NOT NULL CHECK (seq > 0),
+        message_id TEXT NOT NULL UNIQUE,
+        kind TEXT NOT NULL,
+        body BLOB NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('queued', 'sent', 'delivered', 'expired')),
+        created_ms INTEGER NOT NULL,
+        expires_ms INTEGER NOT NULL,
+        settled_ms INTEGER,
+        PRIMARY KEY (peer_id, seq)
+    ) STRICT""",
+    "CREATE INDEX outbox_pending ON outbox (expires_ms) WHERE state IN ('queued', 'sent')",
+    """CREATE TABLE inbox (
+        arrival INTEGER PRIMARY KEY,
+        peer_id TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        message_id TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        body BLOB NOT NULL,
+        sent_ms INTEGER NOT NULL,
+        received_ms INTEGER NOT NULL,
+        read_ms INTEGER,
+        UNIQUE (peer_id, seq),
+        UNIQUE (peer_id, message_id)
+    ) STRICT""",
+    # allocated: last number given out here; acked: the peer has all up to here; received: we have all up to here.
+    """CREATE TABLE mail_marks (
+        peer_id TEXT PRIMARY KEY,
+        allocated INTEGER NOT NULL DEFAULT 0,
+        acked INTEGER NOT NULL DEFAULT 0,
+        received INTEGER NOT NULL DEFAULT 0,
+        CHECK (acked <= allocated)
+    ) STRICT""",
+    """CREATE TABLE conversations (
+        conversation_id TEXT PRIMARY KEY,
+        title TEXT NOT NULL,
+        confidentiality INTEGER NOT NULL,
+        integrity INTEGER NOT NULL,
+        created_ms INTEGER NOT NULL,
+        updated_ms INTEGER NOT NULL
+    ) STRICT""",
+    "CREATE INDEX conversations_by_time ON conversations (updated_ms)",
+    """CREATE TABLE turns (
+        conversation_id TEXT NOT NULL REFERENCES conversations ON DELETE CASCADE,
+        number INTEGER NOT NULL,
+        role TEXT NOT NULL,
+        text TEXT NOT NULL,
+        confidentiality INTEGER NOT NULL,
+        integrity INTEGER NOT NULL,
+        ran_on TEXT NOT NULL,
+        sources TEXT NOT NULL,
+        detail TEXT NOT NULL,
+        at_ms INTEGER NOT NULL,
+        PRIMARY KEY (conversation_id, number)
+    ) STRICT""",
+    """CREATE TABLE approvals (
+        approval_id TEXT PRIMARY KEY,
+        conversation_id TEXT,
+        kind TEXT NOT NULL,
+        shown TEXT NOT NULL,
+        decision TEXT NOT NULL CHECK (decision IN ('pending', 'approved', 'denied', 'expired')),
+        asked_ms INTEGER NOT NULL,
+        decided_ms INTEGER
+    ) STRICT""",
+    """CREATE TABLE journal (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        key TEXT NOT NULL UNIQUE,
+        run_id TEXT NOT NULL,
+        step TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('planned', 'approved', 'applied', 'undone', 'refused', 'failed')),
+        plan BLOB NOT NULL,
+        record BLOB,
+        applied_order INTEGER,
+        created_ms INTEGER NOT NULL,
+        updated_ms INTEGER NOT NULL
+    ) STRICT""",
+    "CREATE INDEX journal_by_run ON journal (run_id, number)",
+    """CREATE TABLE pairing_window (
+        slot INTEGER PRIMARY KEY CHECK (slot = 1),
+        method TEXT NOT NULL CHECK (method IN ('link', 'code')),
+        secret BLOB NOT NULL,
+        tries_left INTEGER NOT NULL CHECK (tries_left >= 0),
+        opened_ms INTEGER NOT NULL,
+        expires_ms INTEGER NOT NULL
+    ) STRICT""",
+    """CREATE TABLE shares (
+        folder TEXT NOT NULL,
+        peer_id TEXT NOT NULL,
+        added_ms INTEGER NOT NULL,
+        PRIMARY KEY (folder, peer_id)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE usage (
+        peer_id TEXT NOT NULL,
+        day TEXT NOT NULL,
+        requests INTEGER NOT NULL DEFAULT 0,
+        prompt_tokens INTEGER NOT NULL DEFAULT 0,
+        output_tokens INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (peer_id, day)
+    ) STRICT, WITHOUT ROWID""",
+)
+
+KITH = Schema("kith", (_FIRST,))
+
+# The full-text tables are appended here by the module that reads them; this step only marks the file as ours.
+INDEX = Schema("index", (("CREATE TABLE marks (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",),))
