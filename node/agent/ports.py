@@ -1,7 +1,7 @@
 """What the agent needs from the rest of the node, and what it hands back: ports, requests, effects, events.
 
-Everything here is a Protocol or a frozen dataclass. This module must not know who implements a port: no engine, no peer,
-no database, no screen. Times are aware datetimes in UTC unless a name says otherwise.
+Everything here is a Protocol or a frozen dataclass. This module must not know who implements a port: no engine, no
+peer, no database, no screen. Times are aware datetimes in UTC unless a name says otherwise.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -13,13 +13,13 @@ from typing import Literal, Protocol, TypeAlias
 from node.privacy.labels import Labeled
 
 __all__ = [
-    "AUTO", "LOCAL", "Answer", "AnswerKind", "Answered", "Approval", "ApprovalNeeded", "Approver", "AskRequest", "Calendar",
-    "Clock", "ConsentNeeded", "ConversationStore", "Delta", "Effect", "EffectValue", "Embedder", "Event", "EventSink",
+    "AUTO", "LOCAL", "Answer", "AnswerKind", "Answered", "Approval", "ApprovalNeeded", "Approver", "AskRequest",
+    "Calendar", "Clock", "ConsentNeeded", "ConversationStore", "Delta", "Effect", "EffectValue", "Embedder", "Event", "EventSink",
     "Interval", "Journal", "JournalEntry", "Json", "LocalModel", "Message", "Origin", "Span", "Status", "ThinkJob",
     "ThinkPart", "ThinkResult", "Thinker", "ToolFinished", "ToolStarted", "TurnRecord",
 ]
 
-Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 Interval: TypeAlias = tuple[datetime, datetime]
 """Half-open [start, end), both aware."""
 
@@ -98,8 +98,8 @@ class Effect:
     """One or a few lines for the owner: the whole effect in words."""
     values: tuple[EffectValue, ...]
     idempotency_key: str
-    """Stable for one effect of one request: applying twice under the same key changes nothing the second time. An event's
-    UID derives from it."""
+    """Stable for one effect of one request: applying twice under the same key changes nothing the second time.
+    An event's UID derives from it."""
 
     def value(self, name: str, default: Json = None) -> Json:
         """The value called name, or default."""
@@ -201,7 +201,7 @@ class ThinkPart:
     """One labelled part of a heavy job. The label decides what the guard does with it on the way to a peer."""
 
     role: Literal["system", "user", "assistant"]
-    text: Labeled[str]
+    text: Labeled
     name: str = "request"
     """What it is, for the owner's eyes: request, file, stdin, note, history, instruction."""
 
@@ -268,7 +268,7 @@ class TurnRecord:
     """One stored turn of a conversation."""
 
     role: Literal["user", "assistant"]
-    text: Labeled[str]
+    text: Labeled
     at: datetime
 
 
@@ -311,7 +311,7 @@ class AskRequest:
     """None starts a new one; AUTO continues the latest."""
     request_id: str = ""
     """Stable across retries of the same request: idempotency keys derive from it. Empty: the agent makes one."""
-    attachments: tuple[tuple[str, Labeled[str]], ...] = ()
+    attachments: tuple[tuple[str, Labeled], ...] = ()
     """(name, text) of files, standard input or notes given along."""
     place: str = AUTO
     model: str | None = None

@@ -1,0 +1,226 @@
+"""When: days, times of day, exclusions and wishes of one request brought together and resolved in the owner's zone.
+
+The answer is a `When`: windows to search, a moment to act at, or nothing said. Everything the agent knows about time
+passes here; today's date never reaches a model. Wall-clock times are turned into UTC one by one, so a window over a
+night when clocks change is right. Must not know tools or calendars.
+"""
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from node.agent.ports import Interval, Span
+from node.agent.readers.clocktimes import DayTime, day_times
+from node.agent.readers.dates import Days, days
+from node.agent.readers.durations import Length, lengths
+from node.agent.readers.numbers import fold
+
+__all__ = ["Locale", "When", "read_when", "wall_time"]
+
+_SOON = re.compile(r"\b(?:as\s+soon\s+as\s+possible|asap|at\s+the\s+earliest|(?:the\s+)?(?:next|first)\s+(?:free|possible|available)\s+\w+|soon)\b")
+_OPEN_DAYS = 14
+"""How far a search goes when only one side was said."""
+_PART_MOMENT = {"morning": 540, "mornings": 540, "early morning": 420, "afternoon": 840, "lunchtime": 720, "after lunch": 780,
+                "evening": 1140, "tonight": 1200, "night": 1260}
+
+
+@dataclass(frozen=True, slots=True)
+class Locale:
+    """How the owner writes and where the owner is."""
+
+    zone: ZoneInfo
+    day_first: bool = True
+    """3/5 is 3 May; False: 5 March."""
+    hour24: bool = False
+    """6:30 is the morning; False: hours from 1 to 6 without am or pm mean the afternoon."""
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """What a request says about time."""
+
+    windows: tuple[tuple[date, date], ...] = ()
+    """Ranges of local days [first, after)."""
+    not_before: datetime | None = None
+    """Never earlier than this, UTC."""
+    day_from_min: int | None = None
+    day_to_min: int | None = None
+    fixed_min: int | None = None
+    """A clock time that was said as the start."""
+    end_min: int | None = None
+    """The end of a stated range that is meant as the event itself ("from 9 to 10:30")."""
+    excluded_weekdays: frozenset[int] = frozenset()
+    excluded_days: frozenset[date] = frozenset()
+    preferred: tuple[tuple[int, int], ...] = ()
+    """Wished times of day: an order, not a bound."""
+    preferred_weekdays: frozenset[int] = frozenset()
+    moment: datetime | None = None
+    """From "in 20 minutes": exact, UTC."""
+    length: Length | None = None
+    soon: bool = False
+    names_weekend: bool = False
+    spans: tuple[Span, ...] = field(default=())
+    zone: ZoneInfo = field(default=ZoneInfo("UTC"))
+
+    @property
+    def said(self) -> bool:
+        """True when the request says anything about when (a length alone is not a when)."""
+        return bool(self.windows or self.moment or self.soon or self.fixed_min is not None or self.day_from_min is not None)
+
+    def start(self, now: datetime) -> datetime | None:
+        """The one moment meant, UTC; None when a day is said without a time or nothing at all."""
+        if self.moment:
+            return self.moment
+        minute = self.fixed_min
+        if minute is None and self.end_min is None and self.windows:
+            return None
+        if minute is None:
+            return None
+        if self.windows:
+            return wall_time(self.windows[0][0], minute, self.zone)
+        today = now.astimezone(self.zone).date()
+        found = wall_time(today, minute, self.zone)
+        return found if found > now else wall_time(today + timedelta(days=1), minute, self.zone)
+
+    def rough_start(self, now: datetime) -> datetime | None:
+        """start(), or a usual hour for a part of day ("tomorrow morning" is 9:00); None when no time of day is said."""
+        if (exact := self.start(now)) is not None:
+            return exact
+        if self.day_from_min is None:
+            return None
+        day = self.windows[0][0] if self.windows else now.astimezone(self.zone).date()
+        usual = next((minute for minute in _PART_MOMENT.values() if self.day_from_min <= minute < (self.day_to_min or 1440)), self.day_from_min)
+        return wall_time(day, usual, self.zone)
+
+    def period(self, now: datetime) -> Interval | None:
+        """The one period to look at, UTC: for listing and searching. A past day stays past."""
+        if not self.said:
+            return None
+        if self.moment:
+            return now, self.moment
+        today = now.astimezone(self.zone).date()
+        ranges = self.windows or ((today, today + timedelta(days=_OPEN_DAYS if self.soon else 1)),)
+        first, after = ranges[0][0], max(end for _, end in ranges)
+        start_min, end_min = self.day_from_min or 0, self.day_to_min
+        if self.fixed_min is not None and self.day_from_min is None:
+            start_min = self.fixed_min
+        if (after - first).days > 1:
+            return wall_time(first, 0, self.zone), wall_time(after, 0, self.zone)
+        end = wall_time(after, 0, self.zone) if end_min is None else wall_time(first, end_min, self.zone)
+        return wall_time(first, start_min, self.zone), end
+
+
+def wall_time(day: date, minute: int, zone: ZoneInfo) -> datetime:
+    """The UTC moment of a local wall-clock minute; 1440 is the next midnight. A time that a DST change skips moves on."""
+    day, minute = day + timedelta(days=minute // 1440), minute % 1440
+    return datetime.combine(day, time(minute // 60, minute % 60), tzinfo=zone).astimezone(UTC)
+
+
+def read_when(text: str, now: datetime, locale: Locale) -> When:
+    """What text says about time, seen from now (aware). Nothing said gives a When whose `said` is False."""
+    today = now.astimezone(locale.zone).date()
+    said_lengths = lengths(text)
+    said_days = days(text, today, day_first=locale.day_first)
+    said_days = [d for d in said_days if not any(d.span.overlaps(n.span) and n.from_now for n in said_lengths)]
+    taken = [item.span for item in said_days] + [item.span for item in said_lengths]
+    said_times = day_times(text, taken, hour24=locale.hour24)
+    soon = [Span(*match.span()) for match in _SOON.finditer(fold(text))]
+    spans = sorted({*taken, *(item.span for item in said_times), *soon})
+    length = next((item for item in said_lengths if not item.from_now), None)
+    moment, offset_day = _from_now(said_lengths, now, today)
+    windows, lower = _windows(said_days, today)
+    if offset_day and not windows:
+        windows = [(offset_day, offset_day + timedelta(days=1))]
+    bounds = _times(said_times)
+    return When(
+        windows=tuple(windows), not_before=now.astimezone(UTC) if lower is None else max(now, wall_time(lower, 0, locale.zone)),
+        day_from_min=bounds.day_from, day_to_min=bounds.day_to, fixed_min=bounds.fixed, end_min=bounds.end,
+        excluded_weekdays=frozenset(d.weekday for d in said_days if d.relation == "not" and d.weekday is not None),
+        excluded_days=frozenset(
+            d.first + timedelta(days=n) for d in said_days if d.relation == "not" and d.weekday is None
+            for n in range((d.after - d.first).days)
+        ),
+        preferred=bounds.preferred,
+        preferred_weekdays=frozenset(d.weekday for d in said_days if d.soft and d.weekday is not None),
+        moment=moment, length=length, soon=bool(soon),
+        names_weekend=any(d.weekday in {5, 6} or "weekend" in d.span.of(fold(text)) for d in said_days if d.relation != "not")
+        or any((after - first).days <= 2 and first.weekday() >= 5 for first, after in windows),
+        spans=tuple(spans), zone=locale.zone,
+    )
+
+
+def _from_now(said: list[Length], now: datetime, today: date) -> tuple[datetime | None, date | None]:
+    for item in said:
+        if item.from_now and item.days:
+            return None, today + timedelta(days=item.days)
+        if item.from_now:
+            return now.astimezone(UTC) + timedelta(minutes=item.minutes), None
+    return None, None
+
+
+def _windows(said: list[Days], today: date) -> tuple[list[tuple[date, date]], date | None]:
+    """The ranges of days, weekdays moved into a week that is named beside them, and the lower bound if one was said."""
+    hard = [item for item in said if item.relation != "not" and not item.soft]
+    weeks = [item for item in hard if (item.after - item.first).days >= 5 and item.relation == "on"]
+    singles = [item for item in hard if item not in weeks]
+    if weeks and singles:
+        singles = [_moved(item, weeks[0]) for item in singles]
+    positive = [(i.first, i.after) for i in singles if i.relation in {"on", "within"}]
+    if not positive:
+        positive = [(item.first, item.after) for item in weeks]
+    lower = [i.after if i.relation == "after" else i.first for i in singles if i.relation in {"after", "from"}]
+    upper = [i.first if i.relation == "before" else i.after for i in singles if i.relation in {"before", "by"}]
+    if not positive and (lower or upper):
+        first = max(lower) if lower else today
+        after = min(upper) if upper else first + timedelta(days=_OPEN_DAYS)
+        return ([(first, after)] if first < after else [(first, first + timedelta(days=1))]), first if lower else None
+    if lower:
+        positive = [(max(first, max(lower)), after) for first, after in positive if after > max(lower)]
+    if upper:
+        positive = [(first, min(after, min(upper))) for first, after in positive if first < min(upper)]
+    return positive, max(lower) if lower else None
+
+
+def _moved(item: Days, week: Days) -> Days:
+    if item.weekday is None or item.anchored:
+        return item
+    monday = week.first - timedelta(days=week.first.weekday())
+    day = monday + timedelta(days=item.weekday)
+    return Days(day, day + timedelta(days=1), item.span, item.relation, item.weekday, item.soft)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    day_from: int | None = None
+    day_to: int | None = None
+    fixed: int | None = None
+    end: int | None = None
+    preferred: tuple[tuple[int, int], ...] = ()
+
+
+def _times(said: list[DayTime]) -> _Bounds:
+    preferred = tuple((item.from_min, item.to_min) for item in said if item.soft)
+    hard = [item for item in said if not item.soft and item.relation != "not"]
+    points = [item for item in hard if item.is_point]
+    ranges = [item for item in hard if not item.is_point]
+    start, end = 0, 1440
+    for item in ranges:
+        low, high = max(start, item.from_min), min(end, item.to_min)
+        if low < high:
+            start, end = low, high
+    for item in said:
+        if item.relation == "not" and item.from_min <= start < item.to_min:
+            start = item.to_min
+        elif item.relation == "not" and item.from_min < end <= item.to_min:
+            end = item.from_min
+        elif item.relation == "not" and (start, end) == (0, 1440):
+            start = item.to_min if item.from_min < 720 else 0
+            end = 1440 if item.from_min < 720 else item.from_min
+    exact = next((item for item in ranges if item.relation == "from" and item.to_min < 1320), None)
+    fixed = points[0].from_min if points else None
+    bounded = (start, end) != (0, 1440) and not points
+    return _Bounds(
+        day_from=start if bounded else None, day_to=end if bounded else None,
+        fixed=exact.from_min if exact and fixed is None else fixed, end=exact.to_min if exact else None, preferred=preferred,
+    )
