@@ -29,11 +29,7 @@ __all__ = [
 SCHEMA = 1
 
 
-class Base(msgspec.Struct, frozen=True, kw_only=True):
-    """Common shape of every record."""
-
-
-class PeerView(Base):
+class PeerView(msgspec.Struct, frozen=True, kw_only=True):
     """One paired peer and how it is reached right now."""
 
     peer_id: str
@@ -48,7 +44,7 @@ class PeerView(Base):
     waiting_messages: int
 
 
-class StatusView(Base):
+class StatusView(msgspec.Struct, frozen=True, kw_only=True):
     """The node on one screen."""
 
     schema: int = SCHEMA
@@ -68,7 +64,7 @@ class StatusView(Base):
     kept_back_today: int
 
 
-class Check(Base):
+class Check(msgspec.Struct, frozen=True, kw_only=True):
     """One line of kith doctor: state is ok, warning or problem."""
 
     name: str
@@ -77,14 +73,14 @@ class Check(Base):
     hint: str = ""
 
 
-class DoctorView(Base):
+class DoctorView(msgspec.Struct, frozen=True, kw_only=True):
     """All checks of kith doctor."""
 
     schema: int = SCHEMA
     checks: list[Check]
 
 
-class LedgerEntryView(Base):
+class LedgerEntryView(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that left this node, or was refused."""
 
     entry_id: int
@@ -100,7 +96,7 @@ class LedgerEntryView(Base):
     approved_by: str = ""
 
 
-class LedgerReport(Base):
+class LedgerReport(msgspec.Struct, frozen=True, kw_only=True):
     """The result of checking the whole chain."""
 
     schema: int = SCHEMA
@@ -110,7 +106,7 @@ class LedgerReport(Base):
     problems: list[str]
 
 
-class ModelView(Base):
+class ModelView(msgspec.Struct, frozen=True, kw_only=True):
     """One model this node can run."""
 
     name: str
@@ -124,7 +120,7 @@ class ModelView(Base):
     placeholder_style: str
 
 
-class TurnView(Base):
+class TurnView(msgspec.Struct, frozen=True, kw_only=True):
     """One turn of a conversation."""
 
     role: str
@@ -134,7 +130,7 @@ class TurnView(Base):
     tools: list[str] = []
 
 
-class ConversationView(Base):
+class ConversationView(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation and, when asked for one, its turns."""
 
     conversation_id: str
@@ -144,7 +140,7 @@ class ConversationView(Base):
     turns: list[TurnView] = []
 
 
-class PassageView(Base):
+class PassageView(msgspec.Struct, frozen=True, kw_only=True):
     """One search hit with its origin."""
 
     origin: str
@@ -154,7 +150,7 @@ class PassageView(Base):
     score: float
 
 
-class SearchView(Base):
+class SearchView(msgspec.Struct, frozen=True, kw_only=True):
     """Hits, best first, and what was asked of whom."""
 
     schema: int = SCHEMA
@@ -164,7 +160,7 @@ class SearchView(Base):
     stayed_local: str = ""
 
 
-class ShareView(Base):
+class ShareView(msgspec.Struct, frozen=True, kw_only=True):
     """A folder that named peers may search."""
 
     folder: str
@@ -175,7 +171,7 @@ class ShareView(Base):
     confirmed: bool = True
 
 
-class SentView(Base):
+class SentView(msgspec.Struct, frozen=True, kw_only=True):
     """A message after it was made durable."""
 
     schema: int = SCHEMA
@@ -184,7 +180,7 @@ class SentView(Base):
     state: str
 
 
-class InboxMessage(Base):
+class InboxMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message that arrived."""
 
     message_id: str
@@ -194,7 +190,7 @@ class InboxMessage(Base):
     body: str
 
 
-class OutboxMessage(Base):
+class OutboxMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message on its way."""
 
     message_id: str
@@ -205,7 +201,7 @@ class OutboxMessage(Base):
     body: str
 
 
-class UndoView(Base):
+class UndoView(msgspec.Struct, frozen=True, kw_only=True):
     """What kith undo took back."""
 
     schema: int = SCHEMA
@@ -213,7 +209,7 @@ class UndoView(Base):
     text: str
 
 
-class CommandError(Base):
+class CommandError(msgspec.Struct, frozen=True, kw_only=True):
     """Any failure: what happened, why, and the next command."""
 
     schema: int = SCHEMA

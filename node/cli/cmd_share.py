@@ -16,10 +16,8 @@ def command() -> None:
 
 
 def _draw_preview(view: dict[str, Any]) -> str:
-    lines = [
-        f"{view['documents']} documents in {view['folder']} would be searchable, in clear, by: {',
-        '.join(view['peers'])}."
-    ]
+    peers = ", ".join(view["peers"])
+    lines = [f"{view['documents']} documents in {view['folder']} would be searchable, in clear, by: {peers}."]
     if view["withheld"]:
         lines.append(f"{view['withheld']} passages hold secrets and are never handed out.")
     if view["personal_hits"]:
