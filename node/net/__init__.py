@@ -1,0 +1,1 @@
+"""The network: one hardened libp2p node. The only package that imports libp2p."""

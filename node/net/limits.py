@@ -1,0 +1,64 @@
+"""Every limit of the network in one place: counts, sizes and times, each with its reason.
+
+Pure data; must not import libp2p or trio. Tests pass smaller ones, no configuration file can raise them.
+"""
+
+from dataclasses import dataclass, field
+
+__all__ = ["MuxLimits", "NetLimits"]
+
+_KIB = 1 << 10
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class MuxLimits:
+    """What one connection may hold. Worst case in memory: max_inbound_streams * 256 KiB + growth_pool_bytes = 20 MiB."""
+
+    max_window_bytes: int = 1 * _MIB
+    """One stream's receive window may grow to this: 50 MB/s at 20 ms of round trip."""
+    growth_pool_bytes: int = 4 * _MIB
+    """All streams of one connection together may grow by this over the 256 KiB that the specification gives each."""
+    max_inbound_streams: int = 64
+    """Streams that the peer may have open; the next one is reset."""
+    max_control_frames: int = 4000
+    """Frames without payload (pings, opened streams, frames to streams that are gone) per control_period_s."""
+    control_period_s: float = 10.0
+    outbox_bytes: int = 256 * _KIB
+    """Bytes waiting for the socket; a writer waits above it."""
+    max_queued_frames: int = 8192
+    """Frames waiting for the socket; a peer that makes us answer and never reads is closed at this."""
+    write_stall_s: float = 15.0
+    """A socket that takes nothing for this long is dead."""
+    ping_every_s: float = 30.0
+    """How often the round trip is measured (for the growth of windows; liveness is the link's matter)."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetLimits:
+    """What the whole node may hold, and how long it waits for anyone."""
+
+    max_connections: int = 200
+    """Connections with a proven, allowed peer at the other end."""
+    max_per_peer: int = 4
+    """Connections of one peer; the oldest is closed at once when there is one more."""
+    max_waiting: int = 64
+    """Inbound connections that have not proven who they are; the oldest is dropped when there is one more."""
+    max_waiting_per_ip: int = 32
+    upgrade_s: float = 3.0
+    """From accepted socket to proven peer and agreed multiplexer."""
+    negotiate_s: float = 5.0
+    """To agree on the protocol of one stream."""
+    dial_s: float = 4.0
+    """One address: connect and upgrade. A frozen peer takes the connection and then says nothing."""
+    stranger_idle_s: float = 10.0
+    """A stranger in an open pairing window who opens no pairing stream in this time makes room for another."""
+    write_stall_s: float = 10.0
+    """A stream whose peer grants no credit for this long is reset."""
+    linger_s: float = 5.0
+    """After a handler returned: how long the peer may take to end its side."""
+    close_s: float = 2.0
+    """All connections together, at the end."""
+    race_s: float = 5.0
+    """Two connections born this close together are both sides dialling at once; later ones are a reconnect."""
+    mux: MuxLimits = field(default_factory=MuxLimits)
