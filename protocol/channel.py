@@ -1,7 +1,7 @@
 """The shape of a framed channel to one peer: what every driver of a protocol machine needs and nothing more.
 
-The real one is made by the node's egress guard over a libp2p stream; tests pass an in-memory pair. A driver never learns
-which it holds. This module must not know trio, libp2p or the guard.
+The real one is made by the node's egress guard over a libp2p stream; tests pass an in-memory pair. A driver never
+learns which it holds. This module must not know trio, libp2p or the guard.
 """
 
 from typing import Protocol, runtime_checkable
@@ -13,7 +13,9 @@ __all__ = ["Clearance", "FrameChannel"]
 
 @runtime_checkable
 class Clearance(Protocol):
-    """Proof that exactly these texts were decided, masked, consented to and entered in the ledger for one peer and request."""
+    """Proof that exactly these texts were decided, masked, consented to and entered in the ledger for one peer and
+    request.
+    """
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -24,8 +26,8 @@ class Clearance(Protocol):
 class FrameChannel(Protocol):
     """One framed, bidirectional stream to one peer for one protocol id.
 
-    Frames are the protocol's own msgspec Structs. Errors (all from protocol.errors): ChannelClosed when the peer ended its
-    side cleanly, ChannelLost on reset, crash or a dead link, DeadlinePassed when nothing came in time, and any
+    Frames are the protocol's own msgspec Structs. Errors (all from protocol.errors): ChannelClosed when the peer ended
+    its side cleanly, ChannelLost on reset, crash or a dead link, DeadlinePassed when nothing came in time, and any
     RemoteProtocolError for bytes that break the rules. A closed channel is never an END: only an END frame is.
     """
 
@@ -44,7 +46,9 @@ class FrameChannel(Protocol):
         ...
 
     async def send_cleared(self, frame: msgspec.Struct, clearance: Clearance) -> None:
-        """Send a content frame whose every free text stands in the clearance; anything else is refused, nothing is sent."""
+        """Send a content frame whose every free text stands in the clearance; anything else is refused, nothing is
+        sent.
+        """
         ...
 
     async def receive(self, *, deadline_s: float) -> msgspec.Struct:

@@ -1,0 +1,186 @@
+"""Frames of /kith/infer/1: one request per stream, answered by tokens, tool calls, and an explicit End, Refused or
+ErrorFrame.
+
+Output frames (TokenFrame, ToolCallFrame) share one sequence number that starts at the request's resume_cursor. Token
+digests are blake2b-16 over the UTF-8 of all text so far, text_so_far included. A GBNF grammar never crosses: the
+provider builds its own from the tools.
+"""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from protocol import limits
+from protocol.fields import Digest16, Frame, Id16, ModelDigest, ModelName, Seq, TokenId, ToolName, UInt32
+
+__all__ = [
+    "Accepted", "Cancel", "End", "ErrorCode", "ErrorFrame", "FinishReason", "InferFrame", "InferRequest", "Lane",
+    "Part", "Progress",
+    "ProgressState", "PromptParts", "PromptTokens", "RefusalCode", "Refused", "Role", "TokenFrame", "ToolCallFrame",
+    "ToolOffer", "Usage",
+]
+
+Lane = Literal["normal", "exact"]
+Role = Literal["system", "user", "assistant", "tool"]
+ProgressState = Literal["queued", "loading", "prefill", "decoding"]
+FinishReason = Literal["stop", "length", "tool_calls", "loop", "cancelled"]
+RefusalCode = Literal[
+    "not_granted", "grant_expired", "quota", "busy", "model_absent", "context_too_long", "lane_unsupported",
+    "tools_unsupported", "resume_unsupported", "offline", "shutting_down", "bad_request",
+]
+ErrorCode = Literal[
+    "engine_failed", "engine_restarting", "deadline", "out_of_memory", "quota", "revoked", "shutting_down", "internal",
+]
+
+StopString = Annotated[str, Meta(min_length=1, max_length=limits.MAX_STOP_CHARS)]
+OutputCount = Annotated[int, Meta(ge=0, le=limits.MAX_OUTPUT_TOKENS)]
+
+
+class Part(Frame, frozen=True):
+    """One message of the prompt."""
+
+    role: Role
+    text: Annotated[str, Meta(max_length=limits.MAX_PROMPT_CHARS)]
+
+
+class PromptParts(Frame, frozen=True, tag=1):
+    """A prompt as messages; the provider applies its model's template."""
+
+    parts: Annotated[tuple[Part, ...], Meta(min_length=1, max_length=limits.MAX_PROMPT_PARTS)]
+
+
+class PromptTokens(Frame, frozen=True, tag=2):
+    """A prompt as token ids of exactly the model named by model_digest. Opaque to a text scan."""
+
+    token_ids: Annotated[tuple[TokenId, ...], Meta(min_length=1, max_length=limits.MAX_PROMPT_TOKEN_IDS)]
+
+
+class ToolOffer(Frame, frozen=True):
+    """A tool that the model may propose to call. It is decided and run at the requester, never at the provider."""
+
+    name: ToolName
+    description: Annotated[str, Meta(max_length=limits.MAX_TOOL_DESCRIPTION_CHARS)]
+    params_json: Annotated[str, Meta(max_length=limits.MAX_TOOL_SCHEMA_CHARS)]
+
+
+class InferRequest(Frame, frozen=True, tag=1, kw_only=True):
+    """Asks for one answer. Token ids (prompt or so far) need model_digest: another model would read other words."""
+
+    request_id: Id16
+    lane: Lane = "normal"
+    model_digest: ModelDigest | None = None
+    model_name: ModelName | None = None
+    prompt: PromptParts | PromptTokens
+    text_so_far: Annotated[str, Meta(max_length=limits.MAX_TEXT_SO_FAR_CHARS)] = ""
+    token_ids_so_far: Annotated[tuple[TokenId, ...], Meta(max_length=limits.MAX_PROMPT_TOKEN_IDS)] = ()
+    resume_cursor: Seq = 0
+    max_tokens: Annotated[int, Meta(ge=1, le=limits.MAX_OUTPUT_TOKENS)]
+    temperature: Annotated[float, Meta(ge=0.0, le=limits.MAX_TEMPERATURE)] = 0.0
+    seed: UInt32 | None = None
+    stop: Annotated[tuple[StopString, ...], Meta(max_length=limits.MAX_STOP_STRINGS)] = ()
+    tools: Annotated[tuple[ToolOffer, ...], Meta(max_length=limits.MAX_TOOLS)] = ()
+    deadline_s: Annotated[int, Meta(ge=1, le=limits.MAX_DEADLINE_S)]
+    prefix_key: Id16 | None = None
+
+    def __post_init__(self) -> None:
+        has_token_ids = isinstance(self.prompt, PromptTokens) or bool(self.token_ids_so_far)
+        if self.model_digest is None and (has_token_ids or self.lane == "exact"):
+            raise ValueError("token ids and the exact lane need a model digest")
+        if self.resume_cursor == 0 and (self.text_so_far or self.token_ids_so_far):
+            raise ValueError("text so far needs a resume cursor")
+        if len({tool.name for tool in self.tools}) != len(self.tools):
+            raise ValueError("two tools of one name")
+
+
+class Accepted(Frame, frozen=True, tag=2):
+    """The request was admitted, to be computed by exactly this model. Position 0 = running."""
+
+    request_id: Id16
+    model_digest: ModelDigest
+    queue_position: UInt32
+
+
+class Refused(Frame, frozen=True, tag=3):
+    """The request is not served. `limit` is the bound that it broke (tokens, requests, seconds), where there is one."""
+
+    request_id: Id16
+    code: RefusalCode
+    limit: Seq | None
+
+
+class Progress(Frame, frozen=True, tag=4):
+    """Still at it: sent at least once a second while no output flows."""
+
+    request_id: Id16
+    state: ProgressState
+    queue_position: UInt32
+    prompt_done: UInt32
+    prompt_total: UInt32
+    output_tokens: UInt32
+
+
+class TokenFrame(Frame, frozen=True, tag=5):
+    """Newly decided text. `tokens` counts the tokens it stands for; token_ids lists them, or is empty where an engine
+    hides them.
+    """
+
+    request_id: Id16
+    seq: Seq
+    text: Annotated[str, Meta(max_length=limits.MAX_TOKEN_TEXT_CHARS)]
+    tokens: Annotated[int, Meta(ge=0, le=limits.MAX_TOKENS_PER_FRAME)]
+    token_ids: Annotated[tuple[TokenId, ...], Meta(max_length=limits.MAX_TOKENS_PER_FRAME)]
+    digest: Digest16
+
+    def __post_init__(self) -> None:
+        if self.token_ids and len(self.token_ids) != self.tokens:
+            raise ValueError("token ids do not match their count")
+        if not self.text and not self.tokens:
+            raise ValueError("a token frame without text and tokens")
+
+
+class ToolCallFrame(Frame, frozen=True, tag=6):
+    """The model proposes a tool call; the requester validates and decides it."""
+
+    request_id: Id16
+    seq: Seq
+    name: ToolName
+    arguments_json: Annotated[str, Meta(max_length=limits.MAX_TOOL_ARGUMENT_CHARS)]
+
+
+class Usage(Frame, frozen=True, tag=7):
+    """What the answer cost; at most once, before End."""
+
+    request_id: Id16
+    prompt_tokens: UInt32
+    cached_tokens: UInt32
+    output_tokens: UInt32
+
+
+class End(Frame, frozen=True, tag=8):
+    """The only successful end. token_count and digest must equal what the requester counted itself."""
+
+    request_id: Id16
+    finish_reason: FinishReason
+    token_count: OutputCount
+    digest: Digest16
+    model_digest: ModelDigest
+
+
+class Cancel(Frame, frozen=True, tag=9):
+    """The requester no longer wants the answer. Allowed at any time; answered by End(cancelled) or ErrorFrame, or
+    crossed by End.
+    """
+
+    request_id: Id16
+
+
+class ErrorFrame(Frame, frozen=True, tag=10):
+    """The answer broke off at the provider; what came before stays valid and can be resumed elsewhere."""
+
+    request_id: Id16
+    code: ErrorCode
+
+
+InferFrame = (
+    InferRequest | Accepted | Refused | Progress | TokenFrame | ToolCallFrame | Usage | End | Cancel | ErrorFrame
+)
