@@ -1,7 +1,7 @@
 """What inference looks like from outside: requests, events and the Engine port.
 
-The local worker, an upstream server and a peer's engine all answer through this one shape. Everything here also crosses the
-pipe to the worker process, so the types are frozen Structs. Must not know llama.cpp, processes, peers or the node.
+The local worker, an upstream server and a peer's engine all answer through this one shape. Everything here also
+crosses the pipe to the worker process, so the types are frozen Structs. Must not know llama.cpp, processes or peers.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -55,16 +55,18 @@ Prompt = ChatPrompt | TextPrompt | TokenPrompt
 class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One answer that is wanted.
 
-    - request_id: unique among running requests.  principal: "owner" or a peer id; prompts are shared between requests of one
-      principal only.
+    - request_id: unique among running requests.
+    - principal: "owner" or a peer id; cached prompts are shared between requests of one principal only.
     - model: name or sha256 digest; None takes the engine's default.
-    - max_tokens: how many new tokens this call may add, text so far not counted.  context_limit: a ceiling on prompt plus
-      answer, in tokens, below the engine's own.
-    - temperature 0 is greedy; seed matters above 0.  stop: texts that end the answer; they are not part of it.
+    - max_tokens: how many new tokens this call may add, text so far not counted.
+    - context_limit: a ceiling on prompt plus answer, in tokens, below the engine's own.
+    - temperature: 0 is greedy; seed matters above 0.
+    - stop: texts that end the answer; they are not part of it.
     - grammar: GBNF with a rule `root`.
-    - lane "exact": bit-identical continuation; an engine that can't refuses with the code lane_unsupported.
-    - text_so_far: the answer goes on right behind this text; token_ids_so_far: its ids, when the same model wrote it (they are
-      ignored when their text does not begin with text_so_far; text of theirs beyond it is streamed first).
+    - lane: "exact" is bit-identical continuation; an engine that can't refuses with the code lane_unsupported.
+    - text_so_far: the answer goes on right behind this text.
+    - token_ids_so_far: its ids, when the same model wrote it (ignored when their text does not begin with text_so_far;
+      text of theirs beyond it is streamed first).
     """
 
     request_id: str
@@ -141,7 +143,7 @@ Event = Queued | Started | Piece | Resumed | Finished | Failed
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A model this engine can serve. digest is the file's sha256 in hex; context_tokens 0 means not known before loading."""
+    """A model this engine can serve. digest is the file's sha256 in hex; context_tokens 0 means not yet known."""
 
     name: str
     digest: str
@@ -172,7 +174,7 @@ class Engine(Protocol):
     """Something that answers prompts."""
 
     def stream(self, request: GenerateRequest) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
-        """The events of one answer, ended by Finished or Failed; leaving the context cancels. Never raises for a bad request."""
+        """The events of one answer, ended by Finished or Failed; leaving it cancels. A bad request ends in Failed."""
         ...
 
     async def models(self) -> list[ModelInfo]:
