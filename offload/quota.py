@@ -1,6 +1,7 @@
 """What peers may still take today: one account per peer, checked before a request is accepted and again as tokens flow.
 
-Counts live in memory and are handed to a port for keeping; the day is UTC. Must not know streams, engines or grants' signatures.
+Counts live in memory and are handed to a port for keeping; the day is UTC. Must not know streams, engines or grants'
+signatures.
 """
 
 from collections.abc import Callable

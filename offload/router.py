@@ -1,6 +1,7 @@
 """Where a heavy job runs: here, at a peer, or nowhere - and why, in words the owner reads.
 
-A pure choice over what is known at this moment: no clock, no network, no engine. Ranking by predicted finish time and by
+A pure choice over what is known at this moment: no clock, no network, no engine. Ranking by predicted finish time and
+by
 energy takes the place of `_rank` later; the shape of a Choice stays.
 """
 
@@ -95,7 +96,8 @@ def choose(needs: JobNeeds, here: LocalView, peers: tuple[PeerCandidate, ...], *
         )
     if fits_here:
         return Choice("here", _why_local(needs, judged), None, "", here.model_name, here.model_digest, lines)
-    return Choice("nowhere", f"{here.node_name}: {why_here}", candidates=lines)
+    elsewhere = "" if needs.place == "local" else "".join(f"; {peer.name}: {why}" for peer, _, why, _ in judged[:3])
+    return Choice("nowhere", f"{here.node_name}: {why_here}{elsewhere}", candidates=lines)
 
 
 Judged = tuple[PeerCandidate, bool, str, tuple[str, str, int] | None]
@@ -104,7 +106,7 @@ Judged = tuple[PeerCandidate, bool, str, tuple[str, str, int] | None]
 def _here(needs: JobNeeds, here: LocalView) -> tuple[bool, str]:
     if here.model_name is None:
         return False, "no model on this device"
-    if needs.model not in (None, here.model_name, here.model_digest) and needs.place != "auto":
+    if needs.model not in (None, here.model_name, here.model_digest):
         return False, f"the model {needs.model} is not on this device"
     if here.context_tokens and needs.context_tokens > here.context_tokens:
         return False, f"needs a context of {needs.context_tokens} tokens, the local model has {here.context_tokens}"
