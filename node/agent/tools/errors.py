@@ -6,7 +6,8 @@
     +-- AmbiguousName      more than one thing fits; the error lists them
     +-- EffectRefused      the effect cannot be applied or undone as planned: the data changed, or the file is broken
 
-Texts may hold the owner's own data: they go to the owner's screen, never to a log or a peer. Must not know who shows them.
+Texts may hold the owner's own data: they go to the owner's screen, never to a log or a peer. Must not know who shows
+them.
 """
 
 __all__ = ["AmbiguousName", "BadArgument", "EffectRefused", "NothingFound", "ToolError"]

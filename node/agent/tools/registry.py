@@ -1,8 +1,8 @@
 """The contract between the agent and its tools: what a tool says about itself, how it is called, what it hands back.
 
-A tool gets values that readers already understood (moments, windows, minutes, names), never the owner's words for them. It
-must not know the loop, a model, a peer's connection or who approves. Reading tools answer; writing tools plan an effect,
-which the loop shows and records, then apply exactly that effect, and can undo it.
+A tool gets values that readers already understood (moments, windows, minutes, names), never the owner's words for
+them. It must not know the loop, a model, a peer's connection or who approves. Reading tools answer; writing tools
+plan an effect, which the loop shows and records, then apply exactly that effect, and can undo it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,8 +16,8 @@ from node.agent.tools.errors import BadArgument
 from node.privacy.labels import Labeled
 
 __all__ = [
-    "ArgValue", "Args", "Param", "Provenance", "ReadTool", "Reads", "Registry", "Tool", "ToolAnswer", "ToolContext", "ToolKind",
-    "ToolSpec", "UndoRecord", "WriteTool", "check_args", "effect_value",
+    "ArgValue", "Args", "Param", "Provenance", "ReadTool", "Reads", "Registry", "Tool", "ToolAnswer", "ToolContext",
+    "ToolKind", "ToolSpec", "UndoRecord", "WriteTool", "check_args", "effect_value",
 ]
 
 TEXT_LIMIT_CHARS = 20_000
@@ -25,8 +25,9 @@ NAMES_LIMIT = 50
 
 ToolKind: TypeAlias = Literal["read", "write", "destructive"]
 Reads: TypeAlias = Literal["text", "window", "moment", "minutes", "names", "choice", "place"]
-"""Which reader fills a parameter, and with what: text -> str; window -> Interval, or a tuple of them; moment -> aware datetime;
-minutes -> int; names -> tuple of full names; choice -> one str of the choices; place -> str, an IANA zone name or a city."""
+"""Which reader fills a parameter, and with what: text -> str; window -> Interval, or a tuple of them; moment ->
+aware datetime; minutes -> int; names -> tuple of full names; choice -> one str of the choices; place -> str, an IANA
+zone name or a city."""
 
 ArgValue: TypeAlias = str | int | datetime | Interval | tuple[Interval, ...] | tuple[str, ...]
 Args: TypeAlias = Mapping[str, ArgValue]
@@ -73,8 +74,8 @@ class ToolSpec:
 
 
 _JSON_TYPES: Mapping[Reads, str] = {
-    "text": "string", "window": "string", "moment": "string", "minutes": "integer", "names": "array", "choice": "string",
-    "place": "string",
+    "text": "string", "window": "string", "moment": "string", "minutes": "integer", "names": "array",
+    "choice": "string", "place": "string",
 }
 
 
@@ -104,7 +105,7 @@ class ToolContext:
 class ToolAnswer:
     """A tool's result: a text that is shown as it stands, and the same facts as data for the next step."""
 
-    text: Labeled[str]
+    text: Labeled
     data: Json = None
     """Under the same label as text. Times are ISO 8601 in UTC."""
 
@@ -140,14 +141,14 @@ class WriteTool(Tool, Protocol):
         ...
 
     async def apply(self, effect: Effect, idempotency_key: str) -> UndoRecord:
-        """Make exactly this change and return what undoing it takes. A second time under the same key changes nothing and
-        returns an equal record, also after a crash at any instant of the first. Raises EffectRefused, with nothing written,
-        when the data changed since the plan."""
+        """Make exactly this change and return what undoing it takes. A second time under the same key changes
+        nothing and returns an equal record, also after a crash at any instant of the first. Raises EffectRefused,
+        with nothing written, when the data changed since the plan."""
         ...
 
     async def undo(self, record: UndoRecord) -> str:
-        """Take the change back and say so in one sentence. A second time changes nothing. Raises EffectRefused, with nothing
-        changed, when somebody edited the data since."""
+        """Take the change back and say so in one sentence. A second time changes nothing. Raises EffectRefused, with
+        nothing changed, when somebody edited the data since."""
         ...
 
 
@@ -180,7 +181,8 @@ class Registry:
 
 
 def check_args(spec: ToolSpec, args: Args) -> None:
-    """Return when args fit the spec: known names, all required ones there, right types, sane sizes. Raises BadArgument."""
+    """Return when args fit the spec: known names, all required ones there, right types, sane sizes. Raises
+    BadArgument."""
     for name in args:
         if name not in spec.params:
             raise BadArgument(name, f"{spec.name} takes no {name!r}.")
@@ -195,7 +197,9 @@ def check_args(spec: ToolSpec, args: Args) -> None:
             raise BadArgument(name, f"{name} can be: {', '.join(param.choices)}.")
 
 
-def effect_value(name: str, value: Json, shown: str, ctx: ToolContext, *, default: Provenance | None = None) -> EffectValue:
+def effect_value(
+    name: str, value: Json, shown: str, ctx: ToolContext, *, default: Provenance | None = None,
+) -> EffectValue:
     """One value of an effect with the provenance the loop gave for it, or default, or "worked out"."""
     found = ctx.provenance.get(name) or default or Provenance(Origin.COMPUTED)
     return EffectValue(name, value, shown, found.origin, found.source, found.span, found.alternatives)
