@@ -75,8 +75,9 @@ class Database:
         """What function(connection, ...) returned, once its changes are durable.
 
         The function runs in a thread inside a transaction, all or nothing: when it raises, its changes are undone
-        and the error comes out here. Callers that wait at the same time share one commit. Cancelled means nothing was written:
-        once the write is under way it can no longer be cancelled. Raises StorageError, StoreConflict, StoreClosed.
+        and the error comes out here. Callers that wait at the same time share one commit. Cancelled means nothing
+        was written: once the write is under way it can no longer be cancelled. Raises StorageError, StoreConflict,
+        StoreClosed.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._closed:

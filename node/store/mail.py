@@ -1,0 +1,271 @@
+"""Rows of messages between this node and its peers: numbered outbox, numbered inbox, and how far each direction is.
+
+Each (this node, peer) direction counts 1, 2, 3 ... without holes. A row is sent until the peer acknowledges its number;
+an expired one leaves its number behind, so that the peer can step over it. Must not know streams, frames or retries.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from node.errors import StoreConflict
+from node.store.connection import Connection
+
+__all__ = [
+    "InboxRow",
+    "Incoming",
+    "Marks",
+    "OutboxRow",
+    "OutboxState",
+    "Receipt",
+    "acknowledge",
+    "enqueue",
+    "expire",
+    "find",
+    "inbox",
+    "mark_read",
+    "mark_sent",
+    "marks",
+    "outbox",
+    "peers_waiting",
+    "pending",
+    "receive",
+    "skip",
+    "waiting",
+]
+
+
+class OutboxState(StrEnum):
+    """How far a message is. Delivered means: durably in the peer's inbox."""
+
+    QUEUED = "queued"
+    SENT = "sent"
+    DELIVERED = "delivered"
+    EXPIRED = "expired"
+
+
+class Receipt(StrEnum):
+    """What became of an incoming message."""
+
+    STORED = "stored"          # new, in order, in the inbox now
+    DUPLICATE = "duplicate"    # had it already; acknowledge again
+    AHEAD = "ahead"            # a hole lies before it; not stored, ask for the missing ones
+    CONFLICT = "conflict"      # another message under a number that is taken: the peer lost its place
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRow:
+    """One message to a peer. An expired one has an empty body."""
+
+    peer_id: str
+    seq: int
+    message_id: str
+    kind: str
+    body: str
+    state: OutboxState
+    created_ms: int
+    expires_ms: int
+    settled_ms: int | None
+    """When it was delivered or expired."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """One message as it came from a peer."""
+
+    seq: int
+    message_id: str
+    kind: str
+    body: str
+    sent_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRow:
+    """One message from a peer. arrival numbers all messages of this node in the order they were stored."""
+
+    arrival: int
+    peer_id: str
+    seq: int
+    message_id: str
+    kind: str
+    body: str
+    sent_ms: int
+    received_ms: int
+    read_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """High-water marks with one peer; 0 before the first message."""
+
+    allocated: int
+    acked: int
+    received: int
+
+
+_OUTBOX = "SELECT peer_id, seq, message_id, kind, body, state, created_ms, expires_ms, settled_ms FROM outbox "
+_INBOX = "SELECT arrival, peer_id, seq, message_id, kind, body, sent_ms, received_ms, read_ms FROM inbox "
+
+
+def marks(tx: Connection, peer_id: str) -> Marks:
+    """How far both directions with this peer are."""
+    row = tx.execute("SELECT allocated, acked, received FROM mail_marks WHERE peer_id = ?", (peer_id,)).fetchone()
+    return Marks(0, 0, 0) if row is None else Marks(*row)
+
+
+# ---- outgoing
+
+def enqueue(
+    tx: Connection, *, peer_id: str, message_id: str, kind: str, body: str, now_ms: int, expires_ms: int,
+) -> OutboxRow:
+    """The row, durable with the transaction, under the next number of this peer. The same message_id again: the same row.
+
+    Raises StoreConflict when the message_id was used for something else.
+    """
+    known = find(tx, message_id)
+    if known is not None:
+        same_text = known.body == body or known.state is OutboxState.EXPIRED
+        if (known.peer_id, known.kind) != (peer_id, kind) or not same_text:
+            raise StoreConflict("This message id was used for another message; nothing was queued.")
+        return known
+    seq = marks(tx, peer_id).allocated + 1
+    _ensure_marks(tx, peer_id)
+    tx.execute("UPDATE mail_marks SET allocated = ? WHERE peer_id = ?", (seq, peer_id))
+    row = OutboxRow(peer_id, seq, message_id, kind, body, OutboxState.QUEUED, now_ms, expires_ms, None)
+    tx.execute(
+        "INSERT INTO outbox (peer_id, seq, message_id, kind, body, state, created_ms, expires_ms) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (peer_id, seq, message_id, kind, body, row.state, now_ms, expires_ms),
+    )
+    return row
+
+
+def pending(tx: Connection, peer_id: str, *, after_seq: int = 0, limit: int = 64) -> list[OutboxRow]:
+    """What the peer has not acknowledged, in order, expired ones among them: the peer is told to step over those."""
+    first = max(after_seq, marks(tx, peer_id).acked)
+    found = tx.execute(_OUTBOX + "WHERE peer_id = ? AND seq > ? ORDER BY seq LIMIT ?", (peer_id, first, limit))
+    return [_outbox_row(row) for row in found]
+
+
+def mark_sent(tx: Connection, peer_id: str, seq: int) -> None:
+    """Note that the message went into a stream; says nothing about arrival."""
+    tx.execute(
+        "UPDATE outbox SET state = 'sent' WHERE peer_id = ? AND seq = ? AND state = 'queued'", (peer_id, seq),
+    )
+
+
+def acknowledge(tx: Connection, peer_id: str, upto_seq: int, now_ms: int) -> list[OutboxRow]:
+    """The messages that are delivered through this acknowledgement and were not before; empty for a repeated one.
+
+    Raises StoreConflict when the peer claims numbers that were never given out.
+    """
+    known = marks(tx, peer_id)
+    if upto_seq > known.allocated:
+        raise StoreConflict(f"The peer acknowledged message {upto_seq} and only {known.allocated} exist.")
+    if upto_seq <= known.acked:
+        return []
+    between = (peer_id, known.acked, upto_seq)
+    rows = tx.execute(
+        _OUTBOX + "WHERE peer_id = ? AND seq > ? AND seq <= ? AND state IN ('queued', 'sent') ORDER BY seq", between,
+    ).fetchall()
+    tx.execute(
+        "UPDATE outbox SET state = 'delivered', settled_ms = ? "
+        "WHERE peer_id = ? AND seq > ? AND seq <= ? AND state IN ('queued', 'sent')", (now_ms, *between),
+    )
+    tx.execute("UPDATE mail_marks SET acked = ? WHERE peer_id = ?", (upto_seq, peer_id))
+    return [_outbox_row((*row[:5], OutboxState.DELIVERED, *row[6:8], now_ms)) for row in rows]
+
+
+def expire(tx: Connection, now_ms: int) -> list[OutboxRow]:
+    """The messages whose time ran out now. Their text is erased, their numbers stay; the owner sees them as expired."""
+    rows = tx.execute(
+        _OUTBOX + "WHERE state IN ('queued', 'sent') AND expires_ms <= ? ORDER BY peer_id, seq", (now_ms,),
+    ).fetchall()
+    tx.execute(
+        "UPDATE outbox SET state = 'expired', body = '', settled_ms = ? "
+        "WHERE state IN ('queued', 'sent') AND expires_ms <= ?", (now_ms, now_ms),
+    )
+    return [_outbox_row((*row[:4], "", OutboxState.EXPIRED, *row[6:8], now_ms)) for row in rows]
+
+
+def find(tx: Connection, message_id: str) -> OutboxRow | None:
+    """The outgoing message with this id."""
+    row = tx.execute(_OUTBOX + "WHERE message_id = ?", (message_id,)).fetchone()
+    return None if row is None else _outbox_row(row)
+
+
+def outbox(tx: Connection, *, limit: int = 100) -> list[OutboxRow]:
+    """The newest outgoing messages first, in whatever state."""
+    return [_outbox_row(row) for row in tx.execute(_OUTBOX + "ORDER BY created_ms DESC, seq DESC LIMIT ?", (limit,))]
+
+
+def waiting(tx: Connection) -> dict[str, int]:
+    """Per peer, how many messages are not delivered and not expired."""
+    rows = tx.execute("SELECT peer_id, count(*) FROM outbox WHERE state IN ('queued', 'sent') GROUP BY peer_id")
+    return {str(peer): int(count) for peer, count in rows}
+
+
+def peers_waiting(tx: Connection) -> list[str]:
+    """Peers that something must still be told: undelivered messages, or numbers to step over."""
+    rows = tx.execute("SELECT peer_id FROM mail_marks WHERE acked < allocated ORDER BY peer_id")
+    return [str(row[0]) for row in rows]
+
+
+# ---- incoming
+
+def receive(tx: Connection, peer_id: str, message: Incoming, now_ms: int) -> Receipt:
+    """Store one incoming message if it is the next of this peer. Acknowledge marks().received only after the commit."""
+    received = marks(tx, peer_id).received
+    if message.seq > received + 1:
+        return Receipt.AHEAD
+    if message.seq <= received:
+        row = tx.execute(
+            "SELECT message_id FROM inbox WHERE peer_id = ? AND seq = ?", (peer_id, message.seq),
+        ).fetchone()
+        return Receipt.DUPLICATE if row is None or row[0] == message.message_id else Receipt.CONFLICT
+    _advance(tx, peer_id, message.seq)
+    stored = tx.execute(
+        "INSERT INTO inbox (peer_id, seq, message_id, kind, body, sent_ms, received_ms) VALUES (?, ?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (peer_id, message_id) DO NOTHING",
+        (peer_id, message.seq, message.message_id, message.kind, message.body, message.sent_ms, now_ms),
+    ).rowcount
+    return Receipt.STORED if stored else Receipt.DUPLICATE
+
+
+def skip(tx: Connection, peer_id: str, upto_seq: int) -> int:
+    """The new mark after the peer said that its messages up to upto_seq are gone; never goes back."""
+    received = marks(tx, peer_id).received
+    if upto_seq > received:
+        _advance(tx, peer_id, upto_seq)
+    return max(received, upto_seq)
+
+
+def inbox(
+    tx: Connection, *, limit: int = 100, before_arrival: int | None = None, unread: bool = False,
+) -> list[InboxRow]:
+    """The newest incoming messages first; unread: only those not read yet."""
+    where = "WHERE arrival < ? " + ("AND read_ms IS NULL " if unread else "")
+    top = before_arrival if before_arrival is not None else 2**62
+    return [InboxRow(*row) for row in tx.execute(_INBOX + where + "ORDER BY arrival DESC LIMIT ?", (top, limit))]
+
+
+def mark_read(tx: Connection, upto_arrival: int, now_ms: int) -> int:
+    """How many messages up to this arrival became read now."""
+    return tx.execute(
+        "UPDATE inbox SET read_ms = ? WHERE arrival <= ? AND read_ms IS NULL", (now_ms, upto_arrival),
+    ).rowcount
+
+
+def _ensure_marks(tx: Connection, peer_id: str) -> None:
+    tx.execute("INSERT INTO mail_marks (peer_id) VALUES (?) ON CONFLICT DO NOTHING", (peer_id,))
+
+
+def _advance(tx: Connection, peer_id: str, received: int) -> None:
+    _ensure_marks(tx, peer_id)
+    tx.execute("UPDATE mail_marks SET received = ? WHERE peer_id = ?", (received, peer_id))
+
+
+def _outbox_row(row: tuple[Any, ...]) -> OutboxRow:
+    peer_id, seq, message_id, kind, body, state, created_ms, expires_ms, settled_ms = row
+    return OutboxRow(peer_id, seq, message_id, kind, body, OutboxState(state), created_ms, expires_ms, settled_ms)
