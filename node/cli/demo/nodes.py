@@ -1,0 +1,98 @@
+"""Starts, stops and asks one real node of the demonstration: its own process, its own folder, the normal API.
+
+The command that starts a node is passed in: tests put a composed daemon in its place. Must not know what is
+demonstrated.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from node.cli.client import NodeClient
+from node.cli.failure import CommandFailure
+from node.paths import Paths
+
+__all__ = ["DAEMON", "DemoNode"]
+
+DAEMON: tuple[str, ...] = (sys.executable, "-P", "-m", "node.daemon")
+START_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 10.0
+POLL_S = 0.1
+
+
+class DemoNode:
+    """One node of the demonstration. Use as a context manager: it never outlives the block."""
+
+    def __init__(
+        self, name: str, home: Path, command: Sequence[str] = DAEMON, env: Mapping[str, str] | None = None
+    ) -> None:
+        self.name = name
+        self.home = home
+        self._command = list(command)
+        self._env = {**os.environ, "KITH_HOME": str(home), **(env or {})}
+        self._process: subprocess.Popen[bytes] | None = None
+        self.paths = Paths.from_env({"KITH_HOME": str(home)}, home)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def pid(self) -> int:
+        """The process id of the running node."""
+        assert self._process is not None
+        return self._process.pid
+
+    def client(self, timeout_s: float = 120.0) -> NodeClient:
+        """A client of this node's private socket."""
+        return NodeClient(self.paths.socket, timeout_s)
+
+    def start(self) -> None:
+        """Start the process and wait until the node says it is ready. Raises CommandFailure."""
+        with (self.home / "output.log").open("ab") as output:
+            self._process = subprocess.Popen(
+                self._command, env=self._env, stdout=output, stderr=output, stdin=subprocess.DEVNULL
+            )
+        self.wait_for(lambda status: status["stage"] == "ready", f"{self.name} is ready", START_TIMEOUT_S)
+
+    def status(self) -> dict[str, Any]:
+        """The node's status view."""
+        view: dict[str, Any] = self.client().get("/v1/status")
+        return view
+
+    def wait_for(self, condition: Any, what: str, timeout_s: float = 20.0) -> dict[str, Any]:
+        """The first status for which condition(status) holds. Raises CommandFailure when it does not come in time."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            if self._process is not None and self._process.poll() is not None:
+                raise CommandFailure(
+                    f"{self.name} ended with exit code {self._process.returncode}",
+                    hint=f"See: {self.home / 'output.log'}",
+                )
+            with contextlib.suppress(CommandFailure):
+                status = self.status()
+                if condition(status):
+                    return status
+            time.sleep(POLL_S)
+        raise CommandFailure(f"gave up waiting until {what}", hint=f"See: {self.home / 'output.log'}")
+
+    def stop(self) -> None:
+        """Stop in order; after STOP_TIMEOUT_S by force. Safe to call twice."""
+        process, self._process = self._process, None
+        if process is None or process.poll() is not None:
+            return
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(STOP_TIMEOUT_S)
+            raise CommandFailure(f"{self.name} did not stop within {STOP_TIMEOUT_S:.0f} seconds") from None

@@ -1,0 +1,153 @@
+"""The owner as the node's parts see him: gives consent, approves effects, hears events - all over the API's questions.
+
+Fails closed: no answer, too many open questions, or an answer that names another question is a no. Must not decide
+anything.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from node.agent.ports import (
+    Answered,
+    Approval,
+    ApprovalNeeded,
+    ConsentNeeded,
+    Delta,
+    Effect,
+    Event,
+    Status,
+    ToolFinished,
+    ToolStarted,
+)
+from node.api.ports import Emit
+from node.api.questions import Questions, TooManyQuestions
+from node.clock import Clock
+from node.privacy.consent import ConsentAnswer, ConsentQuestion
+
+__all__ = ["ApiEventSink", "OwnerDesk", "effect_payload"]
+
+APPROVAL_DEADLINE_S = 300.0
+
+
+def effect_payload(effect: Effect) -> dict[str, Any]:
+    """An effect as the API shows it: the whole text, and every value with where it came from."""
+    return {
+        "tool": effect.tool,
+        "effect": effect.kind,
+        "text": effect.text,
+        "key": effect.idempotency_key,
+        "values": [
+            {
+                "name": value.name,
+                "value": value.value,
+                "shown": value.shown,
+                "origin": value.origin.value,
+                "source": value.source,
+                "alternatives": list(value.alternatives),
+            }
+            for value in effect.values
+        ],
+    }
+
+
+class OwnerDesk:
+    """Implements node.privacy.consent.ConsentAsker and node.agent.ports.Approver over open questions."""
+
+    def __init__(self, questions: Questions, clock: Clock) -> None:
+        self._questions = questions
+        self._clock = clock
+
+    async def ask(self, question: ConsentQuestion) -> ConsentAnswer:
+        """The owner's consent for exactly these texts; silence is no."""
+        payload = {
+            "peer": question.peer_name,
+            "peer_id": question.peer_id,
+            "purpose": question.purpose.value,
+            "level": question.level.value,
+            "why": question.why,
+            "texts": [text.text for text in question.texts],
+            "replaced": [
+                {"shown_to_peer": item.token, "stands_for": item.original, "type": item.type}
+                for text in question.texts
+                for item in text.substitutions
+            ],
+            "substitutions": sum(len(text.substitutions) for text in question.texts),
+            "nets": _nets(question),
+            "digest": question.digest,
+        }
+        reply = await self._put("consent", payload, question.deadline_s)
+        allowed = reply.get("allow") is True and reply.get("digest", question.digest) == question.digest
+        return ConsentAnswer(allowed=allowed, digest=question.digest, by=_by(reply))
+
+    async def approve(self, effect: Effect) -> Approval:
+        """The owner's decision on exactly this effect; silence is no."""
+        reply = await self._put("approval", effect_payload(effect), APPROVAL_DEADLINE_S)
+        chosen = reply.get("chosen")
+        return Approval(
+            idempotency_key=effect.idempotency_key,
+            approved=reply.get("allow") is True and reply.get("key", effect.idempotency_key) == effect.idempotency_key,
+            by=_by(reply),
+            at=self._clock.now(),
+            chosen={str(name): str(value) for name, value in chosen.items()} if isinstance(chosen, dict) else {},
+        )
+
+    async def check_pairing(self, payload: Mapping[str, Any], deadline_s: float) -> Mapping[str, Any]:
+        """The owner's look at a peer that wants to pair: {"allow", "trust"}; silence is no."""
+        return await self._put("pairing", payload, deadline_s)
+
+    async def _put(self, kind: str, payload: Mapping[str, Any], deadline_s: float) -> Mapping[str, Any]:
+        try:
+            reply = await self._questions.ask(kind, payload, deadline_s)
+        except TooManyQuestions as full:
+            return {"allow": False, "by": str(full)}
+        return reply if reply is not None else {"allow": False, "by": "deadline"}
+
+
+def _nets(question: ConsentQuestion) -> str:
+    ran = "Checked by: " + ", ".join(question.nets_ran) + "." if question.nets_ran else "Not checked by any net."
+    missing = f" Not installed: {', '.join(question.nets_missing)}." if question.nets_missing else ""
+    return ran + missing
+
+
+def _by(reply: Mapping[str, Any]) -> str:
+    by = reply.get("by", "owner")
+    return by if isinstance(by, str) and len(by) <= 80 else "owner"
+
+
+class ApiEventSink:
+    """Implements node.agent.ports.EventSink: the agent's events as lines of the API's stream."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+
+    async def emit(self, event: Event) -> None:
+        """Send one event on. Questions travel by themselves, so their announcements are not repeated."""
+        match event:
+            case Status(text):
+                await self._emit({"event": "status", "text": text})
+            case Delta(text):
+                await self._emit({"event": "delta", "text": text})
+            case ToolStarted(tool, args):
+                await self._emit(
+                    {"event": "tool", "tool": tool, "text": ", ".join(f"{k}={v}" for k, v in args.items())}
+                )
+            case ToolFinished(tool, ok, text):
+                await self._emit({"event": "tool", "tool": tool, "ok": ok, "text": text})
+            case Answered(answer):
+                await self._emit(
+                    {
+                        "event": "answer",
+                        "text": answer.text,
+                        "kind": answer.kind.value,
+                        "ran_on": answer.ran_on,
+                        "reason": answer.reason,
+                        "conversation_id": answer.conversation_id,
+                        "tools": list(answer.tools_used),
+                        "sources": list(answer.sources),
+                        "effects": [effect_payload(effect) for effect in answer.effects],
+                        "choices": list(answer.choices),
+                        "missing": answer.missing,
+                    }
+                )
+            case ApprovalNeeded() | ConsentNeeded():
+                pass
