@@ -119,7 +119,7 @@ def marks(tx: Connection, peer_id: str) -> Marks:
 def enqueue(
     tx: Connection, *, peer_id: str, message_id: str, kind: str, body: str, now_ms: int, expires_ms: int,
 ) -> OutboxRow:
-    """The row, durable with the transaction, under the next number of this peer. The same message_id again: the same row.
+    """The row under the next number of this peer. The same message_id again: the same row.
 
     Raises StoreConflict when the message_id was used for something else.
     """

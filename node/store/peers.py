@@ -12,7 +12,8 @@ from node.errors import NameTaken, StoreConflict
 from node.store.connection import Connection
 
 __all__ = [
-    "ADDRESS_LIMIT", "Peer", "add", "by_name", "every", "get", "remove", "rename", "seen", "set_their_trust", "set_trust",
+    "ADDRESS_LIMIT", "Peer", "add", "by_name", "every", "get", "remove", "rename", "seen", "set_their_trust",
+    "set_trust",
 ]
 
 ADDRESS_LIMIT = 16
