@@ -1,46 +1,45 @@
-"""Every refusal of the guard, drawn as a tree.
+"""Every refusal of the guard, drawn as a tree below the node's own.
 
-    PrivacyError
+    PolicyRefused
     +-- EgressDenied              nothing was sent
-    |   +-- NeverForPeer          this trust may not get this at all, or trust or purpose is unknown
-    |   +-- HoldsSecret           a key, password, PIN, one-time code, card or seed phrase is in the text
-    |   +-- HoldsPersonal         the text must hold no personal value and holds one
-    |   +-- ShareNotConsented     a passage that no share of the owner covers for this peer
-    |   +-- ConsentRefused        the owner said no
-    |   +-- ConsentUnanswered     the owner did not answer before the deadline
-    |   +-- GuardFailed           a net is missing, raised, hung or returned nonsense
-    |   +-- LedgerFailed          the entry could not be written durably
-    |   +-- NotCleared            a frame without a clearance that covers it
+        +-- NeverForPeer          this trust may not get this at all, or trust or purpose is unknown
+        +-- HoldsSecret           a key, password, PIN, one-time code, card or seed phrase is in the text
+        +-- HoldsPersonal         the text must hold no personal value and holds one
+        +-- ShareNotConsented     a passage that no share of the owner covers for this peer
+        +-- ConsentRefused        the owner said no
+        +-- ConsentUnanswered     the owner did not answer before the deadline
+        +-- GuardFailed           a net is missing, raised, hung or returned nonsense
+        +-- LedgerFailed          the entry could not be written durably
+        +-- NotCleared            a frame without a clearance that covers it
+    StorageError
     +-- LedgerBroken              the chain, its head or an entry was changed
+    BugError
     +-- LabelLeak                 a labelled value was about to become plain text by formatting
 
-Each leaf has `code` (stable), a docstring that is the text for the user, and `hint` (the next command). `detail` says what
-exactly, in words that never hold the value itself. Must not know who raises or catches it.
+Each leaf has `code` (stable), a docstring that is the text for the user, and `hint` (the next command). `detail` says
+what exactly, in words that never hold the value itself. Must not know who raises or catches it.
 """
+
+from node.errors import BugError, PolicyRefused, StorageError
 
 __all__ = [
     "ConsentRefused", "ConsentUnanswered", "EgressDenied", "GuardFailed", "HoldsPersonal", "HoldsSecret", "LabelLeak",
-    "LedgerBroken", "LedgerFailed", "NeverForPeer", "NotCleared", "PrivacyError", "ShareNotConsented",
+    "LedgerBroken", "LedgerFailed", "NeverForPeer", "NotCleared", "ShareNotConsented",
 ]
 
 
-class PrivacyError(Exception):
-    """The guard stopped something."""
+class EgressDenied(PolicyRefused):
+    """The guard stopped this, so nothing was sent."""
 
-    code = "privacy"
-    hint = "Run: kith doctor"
+    code = "egress_denied"
 
     def __init__(self, detail: str = "") -> None:
         """detail: what exactly was found, never the found value."""
         self.detail = detail
-        doc = type(self).__doc__ or ""
-        super().__init__(f"{doc} ({detail})" if detail else doc)
-
-
-class EgressDenied(PrivacyError):
-    """Nothing was sent."""
-
-    code = "egress_denied"
+        super().__init__()
+        if detail:
+            self.text = f"{self.text} ({detail})"
+            self.args = (self.text,)
 
 
 class NeverForPeer(EgressDenied):
@@ -106,15 +105,14 @@ class NotCleared(EgressDenied):
     hint = "Please report it with the output of: kith doctor --json"
 
 
-class LedgerBroken(PrivacyError):
+class LedgerBroken(StorageError):
     """The ledger was changed after it was written."""
 
     code = "ledger_broken"
     hint = "Keep the data folder as it is and run: kith ledger verify"
 
 
-class LabelLeak(PrivacyError):
+class LabelLeak(BugError):
     """A labelled value was about to be turned into plain text. That is a bug in Kith."""
 
     code = "label_leak"
-    hint = "Please report it with the output of: kith doctor --json"

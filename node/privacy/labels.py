@@ -1,7 +1,8 @@
 """Values that remember how private they are and whom they came from.
 
 A tool returns Labeled, a prompt is built of Labeled, the guard decides by the labels. A Labeled never becomes text by
-accident: str() and format() raise, repr() shows a redacted form, so no log line can hold a value. Read `.value` on purpose.
+accident: str() and format() raise, repr() shows a redacted form, so no log line can hold a value. Read `.value`
+on purpose.
 Must not know peers, placeholders, tools or the network.
 """
 
@@ -35,7 +36,7 @@ class Integrity(IntEnum):
 
 
 class Value(NamedTuple):
-    """One personal value inside a text and its type: PERSON, EMAIL, PHONE, ADDRESS, ORG, EVENT, DATE, URL, ID, SECRET..."""
+    """One personal value inside a text and its type: PERSON, EMAIL, PHONE, ADDRESS, ORG, EVENT, PLACE, URL, ID."""
 
     text: str
     type: str
@@ -66,7 +67,7 @@ class Labeled:
     that the whole text is one such value when it is personal: it leaves as a single placeholder. A tool that returns
     readable text with a few personal values in it lists them; a free text (a note) whose values nobody knows passes an
     empty tuple and relies on vault, detectors and consent.
-    source: a short name for the ledger and for the consent dialog, such as "calendar", "owner", "peer:12D3..", "share:notes".
+    source: a short name for the ledger and the consent dialog: "calendar", "owner", "peer:12D3..", "share:notes".
     """
 
     value: str
@@ -127,7 +128,7 @@ def known_values(part: Labeled) -> tuple[Value, ...]:
 
 
 def owner_text(value: str) -> Labeled:
-    """What the owner typed just now: trusted, and free text (vault, detectors and consent look at it before it leaves)."""
+    """What the owner typed just now: trusted; vault, detectors and consent look at it before it leaves."""
     return Labeled(value, Confidentiality.PUBLIC, Integrity.OWNER, "owner")
 
 
@@ -157,7 +158,7 @@ class ConversationLabel:
 
     @property
     def needs_confirmation(self) -> bool:
-        """Rule of two: untrusted text and personal data are both in the context, so nothing consequential runs unasked."""
+        """Rule of two: untrusted text and personal data are both in context, so nothing consequential runs unasked."""
         return (
             self._label.integrity is Integrity.UNTRUSTED
             and self._label.confidentiality is not Confidentiality.PUBLIC

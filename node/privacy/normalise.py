@@ -1,0 +1,111 @@
+"""Texts folded to one spelling, with the way back to the original positions.
+
+Two people can write one name in many ways: accents, case, full width, zero-width characters, look-alike letters of
+another alphabet, underscores, line breaks. The vault compares folded texts only. Must not know what is searched for.
+"""
+
+import unicodedata
+from dataclasses import dataclass
+
+__all__ = ["Folded", "fold", "fold_word", "squeeze", "squeeze_word"]
+
+# Dropped entirely: zero-width characters, soft hyphen, direction marks, variation selectors.
+_INVISIBLE = frozenset([
+    0x00AD, 0x034F, 0x061C, 0x180E, 0x2060, 0x2061, 0x2062, 0x2063, 0x2064, 0xFEFF,
+    *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xFE00, 0xFE10),
+])
+
+# Letters (already casefolded) that look like a Latin one, or that NFKD does not take apart. Folding is applied to both
+# sides, so a fold that is linguistically wrong costs at most a rare false hit, never a miss.
+_LOOKALIKE = str.maketrans({
+    "а": "a", "в": "b", "е": "e", "к": "k", "м": "m", "н": "h", "о": "o", "р": "p", "с": "c", "т": "t", "у": "y",
+    "х": "x", "і": "i", "ј": "j", "ѕ": "s", "һ": "h", "ԁ": "d", "ԛ": "q", "ԝ": "w", "ӏ": "l", "ё": "e", "ӕ": "ae",
+    "α": "a", "β": "b", "ε": "e", "ζ": "z", "η": "h", "ι": "i", "κ": "k", "μ": "m", "ν": "v", "ο": "o", "ρ": "p",
+    "τ": "t", "υ": "y", "χ": "x", "ı": "i", "ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "æ": "ae",
+    "œ": "oe", "ɑ": "a", "ɡ": "g", "ʏ": "y", "þ": "th", "ŋ": "n", "ʼ": "'", "ǃ": "!",
+})
+
+
+def _fold_char(char: str) -> str:
+    """What one character becomes: letters and digits, or one space, or nothing."""
+    if ord(char) in _INVISIBLE:
+        return ""
+    out = []
+    for piece in unicodedata.normalize("NFKD", char).casefold():
+        if unicodedata.combining(piece):
+            continue
+        for letter in unicodedata.normalize("NFKD", piece.translate(_LOOKALIKE)):
+            if letter.isdecimal():
+                out.append(str(unicodedata.decimal(letter)))
+            elif letter.isalnum():
+                out.append(letter)
+            elif not unicodedata.combining(letter):
+                out.append(" ")
+    return "".join(out)
+
+
+class _Table(dict[str, str]):
+    """Folds of characters seen so far; bounded by the number of code points."""
+
+    def __missing__(self, char: str) -> str:
+        folded = _fold_char(char)
+        self[char] = folded
+        return folded
+
+
+_TABLE = _Table()
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A folded text; origin[i] is the position in the original of folded character i."""
+
+    text: str
+    origin: list[int]
+
+
+def fold(text: str) -> Folded:
+    """Letters and digits folded, everything else one single space between words, none at the start."""
+    out: list[str] = []
+    origin: list[int] = []
+    table = _TABLE
+    spaced = True
+    for position, char in enumerate(text):
+        folded = table[char]
+        if folded == " ":
+            if not spaced:
+                out.append(" ")
+                origin.append(position)
+                spaced = True
+        elif len(folded) == 1:
+            out.append(folded)
+            origin.append(position)
+            spaced = False
+        else:
+            for letter in folded:
+                if letter != " " or not spaced:
+                    out.append(letter)
+                    origin.append(position)
+                    spaced = letter == " "
+    return Folded("".join(out), origin)
+
+
+def squeeze(folded: Folded) -> Folded:
+    """The same without any space: "J o h n" and "SI56 1920" in one piece."""
+    out: list[str] = []
+    origin: list[int] = []
+    for letter, position in zip(folded.text, folded.origin, strict=True):
+        if letter != " ":
+            out.append(letter)
+            origin.append(position)
+    return Folded("".join(out), origin)
+
+
+def fold_word(text: str) -> str:
+    """The folded text alone, trimmed."""
+    return fold(text).text.strip()
+
+
+def squeeze_word(text: str) -> str:
+    """The folded text alone, without spaces."""
+    return fold(text).text.replace(" ", "")
