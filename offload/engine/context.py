@@ -1,0 +1,114 @@
+"""One llama.cpp context: the batch that is filled, decoded and read, and the memory of its sequences.
+
+Everything here belongs to ONE thread. Must not know requests, text or who asks.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from llama_cpp import llama_cpp as C
+
+from offload.engine.errors import ModelNotLoadable
+from offload.engine.library import Model
+
+__all__ = ["BATCH_TOKENS", "Context"]
+
+BATCH_TOKENS = 512
+Logits = npt.NDArray[np.float32]
+
+
+class Context:
+    """Decodes batches of (token, position, sequence) and hands out the logits that were asked for."""
+
+    def __init__(self, model: Model, *, context_tokens: int, sequences: int, threads: int) -> None:
+        """Raises ModelNotLoadable when there is no memory for it."""
+        parameters = C.llama_context_default_params()
+        parameters.n_ctx, parameters.n_seq_max = context_tokens, sequences
+        parameters.n_batch = parameters.n_ubatch = BATCH_TOKENS
+        parameters.n_threads = parameters.n_threads_batch = threads
+        parameters.kv_unified = True        # one pool of cells for all sequences
+        parameters.no_perf = True
+        self.handle = C.llama_init_from_model(model.handle, parameters)
+        if not self.handle:
+            raise ModelNotLoadable("no memory for the model's context")
+        self._model = model
+        self._memory = C.llama_get_memory(self.handle)
+        self._batch = C.llama_batch_init(BATCH_TOKENS, 0, 1)
+        view = np.ctypeslib.as_array
+        self._tokens = view(self._batch.token, (BATCH_TOKENS,))
+        self._positions = view(self._batch.pos, (BATCH_TOKENS,))
+        self._wanted = view(self._batch.logits, (BATCH_TOKENS,))
+        view(self._batch.n_seq_id, (BATCH_TOKENS,))[:] = 1
+        self._filled = 0
+        self.decodes = 0
+        self.context_tokens = int(C.llama_n_ctx(self.handle))
+
+    def close(self) -> None:
+        """Free the context."""
+        if self.handle:
+            C.llama_batch_free(self._batch)
+            C.llama_free(self.handle)
+            self.handle = None
+
+    @property
+    def room(self) -> int:
+        """How many tokens the batch still takes."""
+        return BATCH_TOKENS - self._filled
+
+    def begin_batch(self) -> None:
+        """Empty the batch."""
+        self._filled = 0
+
+    def add(self, sequence: int, position: int, tokens: list[int], *, want_last: bool) -> int:
+        """Put tokens into the batch; returns the row of the last one, for `logits` when want_last."""
+        start, end = self._filled, self._filled + len(tokens)
+        self._tokens[start:end] = tokens
+        self._positions[start:end] = np.arange(position, position + len(tokens))
+        self._wanted[start:end] = 0
+        if want_last:
+            self._wanted[end - 1] = 1
+        for row in range(start, end):
+            self._batch.seq_id[row][0] = sequence
+        self._filled = end
+        return end - 1
+
+    def decode(self) -> int:
+        """Run the batch. 0: done. 1: no room in the memory, nothing changed. Else its sequences are lost."""
+        self._batch.n_tokens = self._filled
+        self.decodes += 1
+        return int(C.llama_decode(self.handle, self._batch))
+
+    def logits(self, row: int) -> Logits:
+        """The logits of a row, one per token of the vocabulary. Valid until the next decode."""
+        return np.ctypeslib.as_array(C.llama_get_logits_ith(self.handle, row), (self._model.size,))
+
+    def sample(self, chain: Any, row: int) -> int:
+        """A token from this row by a llama.cpp sampler chain, which is told of it."""
+        return int(C.llama_sampler_sample(chain, self.handle, row))
+
+    def cut(self, sequence: int, keep: int) -> bool:
+        """Forget a sequence's tokens from position `keep` on. False when this model's memory can't be cut there."""
+        return bool(C.llama_memory_seq_rm(self._memory, sequence, keep, -1))
+
+    def copy(self, source: int, target: int, count: int) -> None:
+        """Let an empty target sequence begin with source's first tokens; cells are shared, nothing is computed."""
+        C.llama_memory_seq_cp(self._memory, source, target, 0, count)
+
+    def forget(self, sequence: int) -> None:
+        """Forget a sequence."""
+        C.llama_memory_seq_rm(self._memory, sequence, -1, -1)
+
+    def warm_up(self) -> None:
+        """Run a prompt and two single tokens through every kernel: a CPU that lacks one dies here and not in an answer.
+
+        Raises ModelNotLoadable.
+        """
+        probe = [max(0, self._model.begin_token)] * 32
+        for position, tokens in ((0, probe), (32, probe[:1]), (33, probe[:1])):
+            self.begin_batch()
+            self.add(0, position, tokens, want_last=True)
+            if self.decode() != 0:
+                raise ModelNotLoadable("the model does not run")
+        self.forget(0)
+        self.decodes = 0

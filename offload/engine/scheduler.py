@@ -1,0 +1,280 @@
+"""Which answers are at work and what the next decode does: continuous batching over a fixed number of slots.
+
+Each step decodes one token of every answer that is being written, then as much waiting prompt as a time budget allows,
+so that a long prompt does not freeze the others. Waiting answers come in order, the owner's first. A slot keeps what it
+has read for the next prompt of the same principal; nobody else's timing can tell what it was. One thread only. Must not
+know llama.cpp, text or the pipe.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from offload.engine.answer import Answer
+from offload.engine.context import BATCH_TOKENS, Context
+from offload.errors import EngineBusy, EngineError
+from offload.ports import Event, Failed, Queued, Started
+
+__all__ = ["Events", "Scheduler", "failed"]
+
+Events = list[tuple[str, Event]]
+
+_OWNER = "owner"
+_LEAST_CHUNK = 32       # below, reading a prompt costs 1.6 times more
+_WATCHED_STEP_S = 0.25   # while somebody is being answered
+_READING_STEP_S = 1.0    # while nobody is: also how long a cancel can take
+
+
+@dataclass(slots=True, eq=False)
+class _Slot:
+    sequence: int
+    tokens: list[int] = field(default_factory=list)     # what its memory holds
+    principal: str = ""
+    used: int = 0
+    answer: Answer | None = None
+    row: int = -1
+
+    @property
+    def unread(self) -> int:
+        """How much of the prompt is still to be decoded."""
+        return max(0, len(self.answer.prompt) - len(self.tokens)) if self.answer is not None else 0
+
+
+class Scheduler:
+    """Runs answers on one context."""
+
+    def __init__(
+        self, context: Context, *, slots: int, queue_limit: int, now_s: Callable[[], float], model_digest: str = "",
+        can_cut: bool = True,
+    ) -> None:
+        """queue_limit: how many may wait. can_cut: the model's memory can drop the end of a sequence."""
+        self._context = context
+        self._slots = [_Slot(sequence) for sequence in range(slots)]
+        self._queue_limit = queue_limit
+        self._now_s = now_s
+        self._digest = model_digest
+        self._can_cut = can_cut
+        self._owners: deque[Answer] = deque()
+        self._peers: deque[Answer] = deque()
+        self._chunk = 128
+        self._clock = 0
+
+    @property
+    def running(self) -> int:
+        """How many answers have a slot."""
+        return sum(1 for _ in self._busy())
+
+    @property
+    def queued(self) -> int:
+        """How many answers wait."""
+        return len(self._owners) + len(self._peers)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a step would do something."""
+        return bool(self.queued or self.running)
+
+    def submit(self, answer: Answer) -> Events:
+        """Take an answer in, or refuse it when the queue is full."""
+        if self.queued >= self._queue_limit:
+            answer.close()
+            return [(answer.request_id, failed(EngineBusy()))]
+        if answer.principal == _OWNER:
+            self._owners.append(answer)
+            position = len(self._owners) - 1
+        else:
+            self._peers.append(answer)
+            position = self.queued - 1
+        return [(answer.request_id, Queued(position))]
+
+    def cancel(self, request_id: str) -> Events:
+        """Drop an answer now; it is decoded no further. Unknown ids are ignored: it may just have ended."""
+        for waiting in (self._owners, self._peers):
+            for answer in waiting:
+                if answer.request_id == request_id:
+                    waiting.remove(answer)
+                    return [self._ended(answer)]
+        for slot, answer in self._busy():
+            if answer.request_id == request_id:
+                return [self._leave(slot, answer)]
+        return []
+
+    def step(self) -> Events:
+        """Admit who fits, decode once, sample. Returns the events in order."""
+        events = self._admit()
+        self._context.begin_batch()
+        batch, read = self._fill()
+        if not batch:
+            return events
+        begun_s = self._now_s()
+        if not self._decode():
+            return [*events, *self._drop(batch)]
+        for slot, added in batch:
+            slot.tokens += added
+        for slot, _ in batch:
+            if slot.row >= 0 and slot.answer is not None:
+                events += self._sample(slot, slot.answer)
+        if read:
+            self._adapt(self._now_s() - begun_s)
+        return events
+
+    # -- admission
+
+    def _admit(self) -> Events:
+        events: Events = []
+        while self.queued:
+            waiting = self._owners or self._peers
+            answer = waiting[0]
+            if answer.finish_reason is not None:
+                waiting.popleft()
+                events += [*self._shown(answer), self._ended(answer)]
+                continue
+            choice = self._choose_slot(answer)
+            if choice is None or not self._make_room(answer, choice):
+                break
+            waiting.popleft()
+            self._take(*choice, answer)
+            started = Started(len(answer.prompt), answer.cached_tokens, self._digest)
+            events += [(answer.request_id, started), *self._shown(answer)]
+        return events
+
+    def _choose_slot(self, answer: Answer) -> tuple[_Slot, _Slot] | None:
+        """An idle slot and the slot, idle or not, that remembers most of this prompt; None when no slot is idle.
+
+        They are the same one unless using it in place would lose more than half of what it remembers.
+        """
+        idle = [slot for slot in self._slots if slot.answer is None]
+        if not idle:
+            return None
+        donor = max(self._slots if self._can_cut else idle, key=lambda slot: self._remembered(slot, answer))
+        remembered = self._remembered(donor, answer)
+        if donor.answer is None and remembered * 2 >= len(donor.tokens) and remembered > 0:
+            return donor, donor
+        return min(idle, key=lambda slot: (bool(slot.tokens), slot.used)), donor
+
+    def _remembered(self, slot: _Slot, answer: Answer) -> int:
+        """How many tokens of this prompt the slot may keep. At least one token must be read anew, for its logits."""
+        if slot.principal != answer.principal:
+            return 0
+        limit = min(len(slot.tokens), len(answer.prompt) - 1)
+        same = next((i for i in range(limit) if slot.tokens[i] != answer.prompt[i]), limit)
+        return same if self._can_cut or same == len(slot.tokens) else 0
+
+    def _make_room(self, answer: Answer, spared: Sequence[_Slot]) -> bool:
+        """Forget idle slots, longest unused first, until all that may be needed fits. False: not now."""
+        reserved = answer.reserved_tokens + sum(other.reserved_tokens for _, other in self._busy())
+        if reserved > self._context.context_tokens:
+            return False
+        idle = [slot for slot in self._slots if slot.answer is None and slot.tokens and slot not in spared]
+        for slot in sorted(idle, key=lambda slot: slot.used):
+            if reserved + sum(len(other.tokens) for other in idle) <= self._context.context_tokens:
+                break
+            self._forget(slot)
+        return True
+
+    def _take(self, slot: _Slot, donor: _Slot, answer: Answer) -> None:
+        keep = self._remembered(donor, answer)
+        if slot is donor:
+            if keep < len(slot.tokens) and not self._context.cut(slot.sequence, keep):
+                keep = 0
+            if keep == 0:
+                self._forget(slot)
+            del slot.tokens[keep:]
+        else:
+            self._forget(slot)
+            keep = keep if self._can_cut else 0
+            if keep:
+                self._context.copy(donor.sequence, slot.sequence, keep)
+                slot.tokens = donor.tokens[:keep]
+        answer.cached_tokens = keep
+        slot.principal, slot.answer = answer.principal, answer
+
+    # -- one decode
+
+    def _fill(self) -> tuple[list[tuple[_Slot, list[int]]], bool]:
+        """Fill the batch: one token per answer at work, then prompts. Returns who has what in it; True with prompts."""
+        batch: list[tuple[_Slot, list[int]]] = []
+        for slot, answer in self._busy():
+            slot.row = -1
+            if answer.pending is not None:
+                slot.row = self._context.add(slot.sequence, len(slot.tokens), [answer.pending], want_last=True)
+                batch.append((slot, [answer.pending]))
+        budget = min(self._context.room, self._chunk)
+        read = False
+        for slot, answer in self._busy():
+            count = min(slot.unread, budget) if answer.pending is None else 0
+            if count > 0:
+                begin = len(slot.tokens)
+                chunk = answer.prompt[begin:begin + count]
+                last = begin + count == len(answer.prompt)
+                row = self._context.add(slot.sequence, begin, chunk, want_last=last)
+                slot.row = row if last else -1
+                batch.append((slot, chunk))
+                budget -= count
+                read = True
+        return batch, read
+
+    def _decode(self) -> bool:
+        result = self._context.decode()
+        if result == 1:
+            for slot in self._slots:
+                if slot.answer is None:
+                    self._forget(slot)
+            result = self._context.decode()
+        return result == 0
+
+    def _sample(self, slot: _Slot, answer: Answer) -> Events:
+        piece = answer.sample(self._context, slot.row)
+        events: Events = [(answer.request_id, piece)] if piece is not None else []
+        if answer.finish_reason is not None:
+            events.append(self._leave(slot, answer))
+        return events
+
+    def _drop(self, batch: list[tuple[_Slot, list[int]]]) -> Events:
+        """The decode failed: the memory of its sequences is not to be trusted."""
+        events: Events = []
+        for slot, _ in batch:
+            answer = slot.answer
+            if answer is not None:
+                answer.close()
+                slot.answer = None
+                events.append((answer.request_id, failed(EngineError("the model failed at this text"))))
+            self._forget(slot)
+        return events
+
+    def _adapt(self, elapsed_s: float) -> None:
+        writing = any(answer.pending is not None for _, answer in self._busy())
+        target_s = _WATCHED_STEP_S if writing else _READING_STEP_S
+        factor = min(2.0, max(0.5, target_s / max(elapsed_s, 1e-6)))
+        self._chunk = max(_LEAST_CHUNK, min(BATCH_TOKENS, int(self._chunk * factor)))
+
+    # -- ends
+
+    def _leave(self, slot: _Slot, answer: Answer) -> tuple[str, Event]:
+        """Free the slot; its memory stays for the principal's next prompt."""
+        self._clock += 1
+        slot.used = self._clock
+        slot.answer = None
+        return self._ended(answer)
+
+    def _ended(self, answer: Answer) -> tuple[str, Event]:
+        answer.close()
+        return answer.request_id, answer.finished()
+
+    def _forget(self, slot: _Slot) -> None:
+        self._context.forget(slot.sequence)
+        slot.tokens.clear()
+        slot.principal = ""
+
+    def _busy(self) -> Iterator[tuple[_Slot, Answer]]:
+        return ((slot, slot.answer) for slot in self._slots if slot.answer is not None)
+
+    @staticmethod
+    def _shown(answer: Answer) -> Events:
+        piece = answer.backlog()
+        return [(answer.request_id, piece)] if piece is not None else []
+
+
+def failed(error: EngineError) -> Failed:
+    """The event that tells of an error."""
+    return Failed(error.code, str(error), error.hint)
