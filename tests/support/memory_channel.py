@@ -93,7 +93,8 @@ class MemoryChannel:
                 try:
                     item = await self._into.receive()
                 except trio.EndOfChannel:
-                    raise (ChannelLost if self._decoder.pending_bytes else ChannelClosed) from None
+                    cut = self._lost or self._decoder.pending_bytes
+                    raise (ChannelLost if cut else ChannelClosed) from None
                 except trio.ClosedResourceError:
                     raise ChannelLost from None
                 if item is _LOST:
