@@ -181,6 +181,8 @@ def _point(match: re.Match[str], low: str, hour24: bool) -> DayTime | None:
         "at about", "starting at", "@", "no later than", "no earlier than", "not until",
     }:
         return None
+    if bare and re.search(r"\b(?:divided|multiplied|times|plus|minus|over)\s+$", low[: match.start()]):
+        return None                                     # "divided by 12"
     if bare and re.match(r"\s+(?:[a-z]+s\b|of\b|more\b)", low[match.end() :]) and not re.match(
         r"\s+(?:mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays|minutes|this|is|was|has|hours)\b", low[match.end() :],
     ):

@@ -32,7 +32,9 @@ _M = rf"(?P<m>{NUMBER})"
 _PATTERNS: tuple[re.Pattern[str], ...] = tuple(re.compile(rf"(?<![\w.:]){pattern}") for pattern in (
     r"(?P<fix45>three[\s-]+quarters?\s+of\s+an\s+hour)\b",
     r"(?P<fix15>(?:a\s+)?quarter\s+(?:of\s+)?(?:an\s+)?hour|a\s+quarter\s+of\s+an\s+hour)\b",
-    rf"(?:an?|one)\s+hour\s+and\s+(?:a\s+)?(?P<frac>half|quarter)\b",
+    r"(?P<fix60>(?:an?|one)\s+(?:free|spare|whole|full|solid)\s+hour)\b",
+    r"(?P<fix30>(?:an?\s+)?(?:free|spare)\s+half[\s-]+hour)\b",
+    r"(?:an?|one)\s+hour\s+and\s+(?:a\s+)?(?P<frac>half|quarter)\b",
     rf"{_N}\s+and\s+(?:a\s+)?(?P<frac>half|quarter)[\s-]+{_HOUR}",
     rf"{_N}[\s-]*{_HOUR}\s*(?:and\s+|,\s*)?{_M}[\s-]*{_MINUTE}",
     r"(?P<hh>\d{1,2})h(?P<mm>\d{2})\b",
@@ -79,7 +81,7 @@ def _length(match: re.Match[str], low: str, span: Span) -> Length:
 
 def _minutes(match: re.Match[str]) -> int:
     groups = match.groupdict()
-    for name, value in (("fix45", 45), ("fix30", 30), ("fix15", 15), ("fix1", 1)):
+    for name, value in (("fix60", 60), ("fix45", 45), ("fix30", 30), ("fix15", 15), ("fix1", 1)):
         if groups.get(name):
             return value
     if groups.get("hh"):

@@ -21,6 +21,7 @@ __all__ = ["Locale", "When", "read_when", "wall_time"]
 _SOON = re.compile(r"\b(?:as\s+soon\s+as\s+possible|asap|at\s+the\s+earliest|(?:the\s+)?(?:next|first)\s+(?:free|possible|available)\s+\w+|soon)\b")
 _OPEN_DAYS = 14
 """How far a search goes when only one side was said."""
+_DAYS_LIMIT = 62
 _PART_MOMENT = {"morning": 540, "mornings": 540, "early morning": 420, "afternoon": 840, "lunchtime": 720, "after lunch": 780,
                 "evening": 1140, "tonight": 1200, "night": 1260}
 
@@ -93,22 +94,27 @@ class When:
         usual = next((minute for minute in _PART_MOMENT.values() if self.day_from_min <= minute < (self.day_to_min or 1440)), self.day_from_min)
         return wall_time(day, usual, self.zone)
 
-    def period(self, now: datetime) -> Interval | None:
-        """The one period to look at, UTC: for listing and searching. A past day stays past."""
+    def periods(self, now: datetime) -> tuple[Interval, ...]:
+        """The times to look at, UTC, in order: for listing and searching. Empty when nothing is said about when. A past
+        day stays past; a part of day said with several days gives one interval a day, excluded days left out."""
         if not self.said:
-            return None
+            return ()
         if self.moment:
-            return now, self.moment
+            return ((now.astimezone(UTC), self.moment),)
         today = now.astimezone(self.zone).date()
         ranges = self.windows or ((today, today + timedelta(days=_OPEN_DAYS if self.soon else 1)),)
-        first, after = ranges[0][0], max(end for _, end in ranges)
-        start_min, end_min = self.day_from_min or 0, self.day_to_min
-        if self.fixed_min is not None and self.day_from_min is None:
-            start_min = self.fixed_min
-        if (after - first).days > 1:
-            return wall_time(first, 0, self.zone), wall_time(after, 0, self.zone)
-        end = wall_time(after, 0, self.zone) if end_min is None else wall_time(first, end_min, self.zone)
-        return wall_time(first, start_min, self.zone), end
+        if not self.excluded_weekdays and not self.excluded_days and (
+            self.day_from_min is None or any((after - first).days > _DAYS_LIMIT for first, after in ranges)
+        ):
+            return tuple((self._opens(first), wall_time(after, 0, self.zone)) for first, after in ranges)
+        return tuple(
+            (wall_time(day, self.day_from_min or 0, self.zone), wall_time(day, self.day_to_min or 1440, self.zone))
+            for first, after in ranges for day in (first + timedelta(days=n) for n in range((after - first).days))
+            if day.weekday() not in self.excluded_weekdays and day not in self.excluded_days
+        )[:_DAYS_LIMIT]
+
+    def _opens(self, day: date) -> datetime:
+        return wall_time(day, self.fixed_min or 0, self.zone)
 
 
 def wall_time(day: date, minute: int, zone: ZoneInfo) -> datetime:

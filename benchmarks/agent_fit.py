@@ -1,0 +1,101 @@
+"""Fit the agent's gate on the development bank and print the ladder's figures on it. Run from the checkout:
+
+    PYTHONPATH=.:tests/support python -m benchmarks.agent_fit [--write]
+
+--write replaces node/agent/gate.json. The figures are on the data that the gate was fitted on and that the readers' author
+knew: optimistic. Leave-one-out figures are printed beside them.
+"""
+
+import json
+import sys
+from datetime import date
+from pathlib import Path
+
+import agent_bank as bank
+import numpy as np
+import trio
+
+from node.agent.choice import Choosable, Chooser
+from node.agent.gate import ACT_P, ASK_P, Gate, GateConstants
+from search.vectors import StaticVectors
+
+FEATURES = ("score", "vector", "vector_minus_nobody", "cue", "evidence", "margin")
+RIDGE = 0.05
+
+
+class Direct:
+    """The static vectors without the scan worker."""
+
+    def __init__(self) -> None:
+        self._vectors = StaticVectors()
+
+    async def embed(self, texts):
+        return [list(map(float, row)) for row in self._vectors.embed(list(texts))]
+
+
+async def rankings():
+    specs, reader = bank.specs(), bank.reader()
+    chooser = Chooser([Choosable.of(spec) for spec in specs], Direct())
+    rows = []
+    for case in bank.cases():
+        reading = reader.read(case.text, bank.NOW)
+        evidence = {}
+        for spec in specs:
+            filled = reader.fill(spec, reading, {})
+            evidence[spec.name] = 1 - len(filled.missing) / len(spec.required) if spec.required else 0.0
+        rows.append((case, await chooser.choose(case.text, evidence)))
+    return rows
+
+
+def fit(x, y):
+    mean, scale = x.mean(0), x.std(0) + 1e-9
+    z = np.c_[(x - mean) / scale, np.ones(len(x))]
+    w = np.zeros(z.shape[1])
+    ridge = RIDGE * len(x) * np.diag([1.0] * x.shape[1] + [0.0])
+    for _ in range(100):
+        p = 1 / (1 + np.exp(-z @ w))
+        hessian = (z * (p * (1 - p))[:, None]).T @ z + ridge
+        step = np.linalg.solve(hessian, z.T @ (y - p) - ridge @ w)
+        w += step
+        if np.abs(step).max() < 1e-9:
+            break
+    return mean, scale, w
+
+
+def main():
+    rows = trio.run(rankings)
+    x = np.array([ranking.features if ranking.tools else (0,) * 6 for _, ranking in rows], dtype=float)
+    y = np.array([case.tool is not None for case, _ in rows], dtype=float)
+    mean, scale, w = fit(x, y)
+    p = 1 / (1 + np.exp(-np.c_[(x - mean) / scale, np.ones(len(x))] @ w))
+    held = []
+    for i in range(len(x)):
+        keep = np.arange(len(x)) != i
+        m, s, v = fit(x[keep], y[keep])
+        held.append(1 / (1 + np.exp(-(np.append((x[i] - m) / s, 1) @ v))))
+    held = np.array(held)
+    right = sum(case.tool == ranking.tools[0].name for case, ranking in rows if case.tool and ranking.tools)
+    top2 = sum(case.tool in [t.name for t in ranking.tools[:2]] for case, ranking in rows if case.tool)
+    print(f"right tool {right}/{int(y.sum())}, in the top two {top2}/{int(y.sum())}")
+    for name, values in (("fitted", p), ("leave one out", held)):
+        print(f"{name}: kept at {ACT_P}: {int((values[y == 1] >= ACT_P).sum())}, at {ASK_P}: {int((values[y == 1] >= ASK_P).sum())}"
+              f" of {int(y.sum())}; rejected below {ASK_P}: {int((values[y == 0] < ASK_P).sum())}, below {ACT_P}:"
+              f" {int((values[y == 0] < ACT_P).sum())} of {int((1 - y).sum())}")
+    for (case, ranking), value in zip(rows, p, strict=True):
+        best = ranking.tools[0].name if ranking.tools else None
+        if best != case.tool and case.tool or (value >= ASK_P) != (case.tool is not None) or value < ACT_P and case.tool:
+            print(f"  {value:.2f} {case.text!r}: {best} (gold {case.tool}), margin {ranking.margin:.2f}")
+    if "--write" in sys.argv:
+        constants = {
+            "features": FEATURES, "mean": [round(v, 5) for v in mean], "scale": [round(v, 5) for v in scale],
+            "weight": [round(v, 5) for v in w[:-1]], "bias": round(float(w[-1]), 5),
+            "fitted": f"{date.today().isoformat()}: logistic, ridge {RIDGE}, on the {len(x)} development requests "
+                      f"({int(y.sum())} that a tool fits) with the bank's 15 tools, by benchmarks/agent_fit.py",
+        }
+        target = Path(__file__).resolve().parent.parent / "node" / "agent" / "gate.json"
+        target.write_text(json.dumps(constants, indent=1) + "\n")
+        print(f"wrote {target}")
+
+
+if __name__ == "__main__":
+    main()

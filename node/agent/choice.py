@@ -1,0 +1,180 @@
+"""Which tool a request asks for: static vectors, cue words, what the readers found, and whether it asks or commands.
+
+A score per tool, best first; deciding whether the best is good enough is the gate's job. A request that removes something
+can only ever mean a destructive tool: that rule comes before every score. Must not know models, slots' values or approvals.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from math import sqrt
+from operator import mul
+
+from node.agent.ports import Embedder
+from node.agent.readers.numbers import fold
+from node.agent.tools.registry import ToolKind, ToolSpec
+
+__all__ = ["Chooser", "Choosable", "Ranking", "Scored", "is_question", "removes"]
+
+_CUE_WEIGHT = 0.1
+_EVIDENCE_WEIGHT = 0.1
+_MOOD_WEIGHT = 0.08
+
+_POLITE = r"(?:(?:please|kith|hey|ok|now|just|also|and|then|so)\b[\s,]*|(?:can|could|would|will)\s+you\s+(?:please\s+)?|" \
+          r"i\s+(?:want|need|would\s+like|[’']?d\s+like)\s+(?:you\s+)?to\s+|i[’']d\s+like\s+(?:you\s+)?to\s+|let[’']?s\s+)*"
+_REMOVES = re.compile(
+    rf"^\s*{_POLITE}(?:cancel|delete|remove|erase|discard|drop|clear|wipe|scrap|trash|unschedule|destroy|purge|"
+    r"get\s+rid\s+of|throw\s+away|call\s+off)\b|\boff\s+(?:of\s+)?(?:my|the)\s+(?:calendar|schedule|agenda|list)\b|"
+    rf"^\s*{_POLITE}take\b.+\b(?:off|out\s+of)\s+(?:my|the)\s+(?:calendar|schedule|agenda|list)\b",
+)
+_PURCHASES = re.compile(
+    rf"^\s*{_POLITE}(?:book|reserve|order|buy|get|rent|hire)\s+(?:me\s+|us\s+)?(?:(?:a|an|the|some|one|two|three|four|\d+|my|our)\s+)*"
+    r"(?:\w+\s+)?(?:flights?|hotels?|tickets?|taxi|cab|trains?|airbnb|rental|tables?\s+(?:at|for)|seats?)\b",
+)
+_QUESTION = re.compile(
+    r"^\s*(?:what|which|when|where|who|whom|whose|why|how|is|are|was|were|am|do|does|did|has|have|had|any|may|"
+    r"(?:can|could|should|will|would)\s+(?!you\b))\b",
+)
+_COMMAND = re.compile(
+    rf"^\s*{_POLITE}(?:schedule|book|add|put|set|create|make|write|send|remind|block|jot|note|save|enter|arrange|organi[sz]e|"
+    r"plan|invite|text|message|tell|turn|switch|enable|disable|change|append|insert|reserve|record|remember|pencil|take)\b",
+)
+
+
+def removes(text: str) -> bool:
+    """True when the request itself is to remove something; false for "remind me to cancel the gym"."""
+    return _REMOVES.search(fold(text)) is not None
+
+
+def is_question(text: str) -> bool:
+    """True when the request asks; polite commands ("can you ...") do not."""
+    return _QUESTION.search(fold(text)) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Choosable:
+    """What can be chosen: a tool or a skill, with the sentences that ask for it."""
+
+    name: str
+    description: str
+    examples: tuple[str, ...]
+    cues: tuple[str, ...]
+    kind: ToolKind
+
+    @classmethod
+    def of(cls, spec: ToolSpec) -> "Choosable":
+        """The tool's own words about itself."""
+        return cls(spec.name, spec.description, spec.examples, spec.cues, spec.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One tool's score and what made it."""
+
+    name: str
+    score: float
+    vector: float
+    cue: bool
+    evidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """All candidates, best first."""
+
+    tools: tuple[Scored, ...]
+    nobody: float
+    """Cosine to the nearest sentence that asks for what no node can do."""
+    vetoed: bool = False
+    """True when the request removes something: only destructive tools are in the ranking."""
+
+    @property
+    def margin(self) -> float:
+        """How far the best is ahead of the second."""
+        return self.tools[0].score - self.tools[1].score if len(self.tools) > 1 else 1.0
+
+    @property
+    def features(self) -> tuple[float, ...]:
+        """What the gate looks at, in its order: score, vector, vector minus nobody, cue, evidence, margin."""
+        best = self.tools[0]
+        return (best.score, best.vector, best.vector - self.nobody, float(best.cue), best.evidence, self.margin)
+
+
+Vector = Sequence[float]
+
+
+class Chooser:
+    """Ranks tools for requests. Embeds the tools' own sentences once."""
+
+    def __init__(self, tools: Sequence[Choosable], embedder: Embedder) -> None:
+        self._tools = tuple(tools)
+        self._embedder = embedder
+        self._described: list[Vector] = []
+        self._examples: list[list[Vector]] = []
+        self._nobody: list[Vector] = []
+
+    async def prepare(self) -> None:
+        """Embed descriptions, examples and the sentences nobody can serve; called by choose when it was not."""
+        nobody = nobody_can()
+        texts = [f"{tool.name.replace('_', ' ')}. {tool.description}" for tool in self._tools]
+        texts += [example for tool in self._tools for example in tool.examples] + list(nobody)
+        vectors = [_unit(vector) for vector in await self._embedder.embed(texts)]
+        count = len(self._tools)
+        described, rest = vectors[:count], vectors[count:]
+        examples: list[list[Vector]] = []
+        for tool in self._tools:
+            examples.append(rest[: len(tool.examples)])
+            rest = rest[len(tool.examples) :]
+        self._described, self._examples, self._nobody = described, examples, rest
+
+    async def choose(self, text: str, evidence: Mapping[str, float]) -> Ranking:
+        """The tools for text, best first. evidence: share of a tool's required arguments that readers found, by name."""
+        if not self._described:
+            await self.prepare()
+        query = _unit((await self._embedder.embed([text]))[0])
+        low = fold(text)
+        question, command, veto = is_question(text), _COMMAND.search(low) is not None, removes(text)
+        buys = _PURCHASES.search(low) is not None        # "book a flight" is no appointment
+        scored: list[Scored] = []
+        for index, tool in enumerate(self._tools):
+            if (veto and tool.kind != "destructive") or (buys and tool.kind != "read"):
+                continue
+            described = _dot(query, self._described[index])
+            example = max((_dot(query, vector) for vector in self._examples[index]), default=described)
+            vector = (described + example) / 2
+            cue = any(_has(low, word) for word in tool.cues)
+            share = evidence.get(tool.name, 0.0)
+            score = vector + _CUE_WEIGHT * cue + _EVIDENCE_WEIGHT * share
+            if (question and tool.kind != "read") or (command and not question and tool.kind == "read"):
+                score -= _MOOD_WEIGHT
+            scored.append(Scored(tool.name, score, vector, cue, share))
+        scored.sort(key=lambda item: -item.score)
+        nobody = max((_dot(query, vector) for vector in self._nobody), default=0.0)
+        return Ranking(tuple(scored), nobody, vetoed=veto)
+
+
+def nobody_can() -> tuple[str, ...]:
+    """Sentences that ask for what no node can do: one feature of the gate."""
+    lines = resources.files("node.agent").joinpath("nobody_can.txt").read_text(encoding="utf-8").splitlines()
+    return tuple(line.strip() for line in lines if line.strip())
+
+
+def _has(low: str, cue: str) -> bool:
+    position = low.find(cue)
+    while position >= 0:
+        end = position + len(cue)
+        starts = position == 0 or not low[position - 1].isalnum() or not cue[0].isalnum()
+        if starts and (end == len(low) or not low[end].isalnum() or not cue[-1].isalnum()):
+            return True
+        position = low.find(cue, position + 1)
+    return False
+
+
+def _unit(vector: Vector) -> Vector:
+    length = sqrt(sum(map(mul, vector, vector))) or 1.0
+    return tuple(value / length for value in vector)
+
+
+def _dot(a: Vector, b: Vector) -> float:
+    return sum(map(mul, a, b))

@@ -1,0 +1,162 @@
+"""People of the address book in the owner's words. Never a guess between two names.
+
+An exact name or a name's own word counts; one typo in a capitalised word of four letters or more is only ever a question
+("did you mean"); a capitalised stranger where a person must stand ("with Zoe") is a question too. Must not know tools.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rapidfuzz.distance import OSA
+
+from node.agent.ports import Span
+from node.agent.readers.numbers import fold
+
+__all__ = ["AddressBook", "People", "Person", "Unclear"]
+
+_WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*", re.UNICODE)
+_TITLES = {"dr", "mr", "mrs", "ms", "prof", "sir"}
+_NO_NAME = frozenset(
+    "january february march april may june july august september october november december monday tuesday wednesday thursday "
+    "friday saturday sunday mon tue wed thu fri sat sun today tomorrow tonight morning afternoon evening noon lunch i me my "
+    "myself us we the a an and or please kith all everyone everybody someone somebody anyone everything next this".split(),
+)
+_COMMON = frozenset("will mark may april june august rose grace hope faith joy art bill sue pat rob drew dawn summer jack gene".split())
+"""First names that are everyday words: taken only with a capital letter."""
+_PERSON_PLACE = re.compile(
+    r"\b(?:with|invite|inviting|meet|meeting|tell|text|message|ask|email|mail|ping|write\s+to|book|need|call|for|to|of|let|from)\s+$",
+)
+_SURE_PLACE = re.compile(r"\b(?:with|invite|inviting|meet|tell|text|message|ask|ping|let)\s+(?:(?:my|the)\s+)?$")
+_LIST_JOIN = re.compile(r"^\s*(?:,|,?\s*and|&|\+|,?\s*or)\s*$")
+_COMPANY_AFTER = re.compile(r"^\s+(?:street|road|airport|station|hotel|project|review|report|note|plan|budget)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One contact that is meant."""
+
+    name: str
+    """As the address book has it."""
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """A word that stands for somebody, but whom?"""
+
+    said: str
+    span: Span
+    candidates: tuple[str, ...]
+    """Contacts it could be; empty for a stranger."""
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Who was named."""
+
+    found: tuple[Person, ...]
+    unclear: tuple[Unclear, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The contacts, each once, in the order they were named."""
+        return tuple(dict.fromkeys(person.name for person in self.found))
+
+
+class AddressBook:
+    """The names of all contacts, indexed by their words."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """names: as the address book shows them; "Mum (Helen Marsh)" goes by each part."""
+        self.names = tuple(names)
+        self._by_word: dict[str, list[str]] = {}
+        self._phrases: list[tuple[tuple[str, ...], str]] = []
+        for name in self.names:
+            for alias in _aliases(name):
+                words = tuple(fold(word) for word in _WORD.findall(alias))
+                if len(words) > 1:
+                    self._phrases.append((words, name))
+                for word in words:
+                    if word not in _TITLES and name not in self._by_word.setdefault(word, []):
+                        self._by_word[word].append(name)
+        self._phrases.sort(key=lambda phrase: -len(phrase[0]))
+
+    def read(self, text: str, *, expected: bool = False, taken: Sequence[Span] = ()) -> People:
+        """Everybody named in text. expected: text answers the question who, so every word of it may be a name. Words in
+        taken spans (dates) are not looked at."""
+        words = [_Token(match.group(), Span(*match.span())) for match in _WORD.finditer(text)]
+        words = [token for word in words for token in word.without_possessive()]
+        found: list[Person] = []
+        unclear: list[Unclear] = []
+        used: set[int] = {i for i, token in enumerate(words) if any(token.span.overlaps(span) for span in taken)}
+        for phrase, name in self._phrases:
+            for index in range(len(words) - len(phrase) + 1):
+                run = range(index, index + len(phrase))
+                if not used.intersection(run) and all(words[i].low == phrase[i - index] for i in run):
+                    used.update(run)
+                    found.append(Person(name, Span(words[index].span.start, words[index + len(phrase) - 1].span.end)))
+        for index, token in enumerate(words):
+            if index in used or token.low in _NO_NAME or token.low in _TITLES:
+                continue
+            known = self._by_word.get(token.low, [])
+            if known and not (token.low in _COMMON and not token.capital):
+                if len(known) == 1:
+                    found.append(Person(known[0], token.span))
+                else:
+                    unclear.append(Unclear(token.text, token.span, tuple(known)))
+                used.add(index)
+        named = [person.span for person in found] + [item.span for item in unclear]
+        for index, token in enumerate(words):
+            if index not in used and (item := self._stranger(text, token, named, expected=expected)):
+                unclear.append(item)
+                named.append(item.span)
+        return People(tuple(sorted(found, key=lambda p: p.span)), tuple(sorted(unclear, key=lambda u: u.span)))
+
+    def _stranger(self, text: str, token: "_Token", named: Sequence[Span], *, expected: bool) -> Unclear | None:
+        """A capitalised word that is nobody's name, where only a person can stand."""
+        if (not token.capital and not expected) or token.low in _NO_NAME or len(token.text) < 2:
+            return None
+        before, after = fold(text[: token.span.start]), fold(text[token.span.end :])
+        listed = any(span.end <= token.span.start and _LIST_JOIN.match(text[span.end : token.span.start]) for span in named)
+        close = self._close(token.low) if len(token.low) >= 3 else ()
+        first_word = not before.strip()
+        if close and not first_word and (listed or expected or _PERSON_PLACE.search(before)):
+            return Unclear(token.text, token.span, close)
+        if _COMPANY_AFTER.match(after):
+            return None
+        if listed or expected or _SURE_PLACE.search(before):
+            return Unclear(token.text, token.span, close)
+        return None
+
+    def _close(self, low: str) -> tuple[str, ...]:
+        """Contacts one typo away (insert, delete, change or swap of one letter)."""
+        names = [name for word, owners in self._by_word.items() if len(word) >= 3 and OSA.distance(word, low, score_cutoff=1) <= 1
+                 for name in owners]
+        return tuple(dict.fromkeys(names))
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    text: str
+    span: Span
+
+    @property
+    def low(self) -> str:
+        return fold(self.text)
+
+    @property
+    def capital(self) -> bool:
+        return self.text[:1].isupper()
+
+    def without_possessive(self) -> "list[_Token]":
+        for ending in ("'s", "’s"):
+            if self.text.endswith(ending) and len(self.text) > 2:
+                return [_Token(self.text[:-2], Span(self.span.start, self.span.end - 2))]
+        return [self]
+
+
+def _aliases(name: str) -> list[str]:
+    inner = re.findall(r"\(([^)]*)\)", name)
+    outer = re.sub(r"\([^)]*\)", " ", name).strip()
+    return [alias for alias in (outer, *inner) if alias]

@@ -1,0 +1,26 @@
+"""A city or country in the owner's words ("what time is it in Tokyo"). Must not know time zones."""
+
+import re
+
+from node.agent.ports import Span
+
+__all__ = ["place"]
+
+_PLACE = re.compile(
+    r"\b(?:in|at|for|over\s+in|of)\s+(?:the\s+)?(?P<place>[^\W\d_][\w'’.-]*(?:[ -](?!now\b|right\b|today\b|at\b|please\b|currently\b)"
+    r"[^\W\d_][\w'’.-]*){0,3})",
+)
+_CITY_FIRST = re.compile(r"\b(?P<place>[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+)*)\s+time\b")
+_NO_PLACE = frozenset("the a an my this that there here now right today moment hour day morning words it me us general".split())
+
+
+def place(text: str) -> Span | None:
+    """The span of the last place named in text, or None."""
+    found: Span | None = None
+    for pattern in (_CITY_FIRST, _PLACE):
+        for match in pattern.finditer(text):
+            words = match.group("place").rstrip(" .?!,").split()
+            if words and words[0].lower() not in _NO_PLACE:
+                start = match.start("place")
+                found = Span(start, start + len(match.group("place").rstrip(" .?!,")))
+    return found

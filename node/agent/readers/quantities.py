@@ -1,0 +1,141 @@
+"""Arithmetic and units in the owner's words: an expression that code can work out, an amount and two units.
+
+Works out expressions over a syntax tree with bounds, never eval. Must not know tools.
+"""
+
+import ast
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from node.agent.ports import Span
+from node.agent.readers.numbers import NUMBER, fold, number
+
+__all__ = ["Conversion", "Expression", "conversion", "evaluate", "expression"]
+
+_POWER_LIMIT = 64
+_VALUE_LIMIT = 1e18
+_WORDS = (
+    (r"\bdivided\s+by\b|\bover\b|÷", "/"), (r"\bmultiplied\s+by\b|\btimes\b|×|(?<=\d)\s*x\s*(?=\d)", "*"),
+    (r"\bplus\b", "+"), (r"\bminus\b|−|–", "-"), (r"\bto\s+the\s+power\s+of\b|\^", "**"),
+    (r"\bsquared\b", "**2"), (r"\bcubed\b", "**3"), (r"(?<=\d),(?=\d{3}\b)", ""),
+)
+_PERCENT = re.compile(rf"\b(?P<p>{NUMBER})\s*(?:%|percent)\s+(?:of|from)\s+(?P<of>\d+(?:\.\d+)?)")
+_ROOT = re.compile(rf"\bsquare\s+root\s+of\s+(?P<n>{NUMBER})")
+_SUM = re.compile(r"\b(?:add|sum|total|together)\b")
+_RUN = re.compile(r"[\d(.][\d\s+\-*/().]*[\d)]|\d")
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression as it was said and as code writes it."""
+
+    said: Span
+    code: str
+
+
+def expression(text: str) -> Expression | None:
+    """The first arithmetic expression with at least one operation in text, or None."""
+    low = fold(text)
+    if match := _PERCENT.search(low):
+        return Expression(Span(*match.span()), f"{number(match.group('p')):g} / 100 * {match.group('of')}")
+    if match := _ROOT.search(low):
+        return Expression(Span(*match.span()), f"{number(match.group('n')):g} ** 0.5")
+    rewritten = re.sub(r"(?<=\d)\s+and\s+(?=\d)", " + ", low) if _SUM.search(low) else low
+    for pattern, symbol in _WORDS:
+        rewritten = re.sub(pattern, f" {symbol} ", rewritten)
+    rewritten = re.sub(rf"(?<![\w.])({NUMBER})(?![\w])", lambda m: f"{number(m.group()):g}" if m.group()[0].isalpha() else m.group(), rewritten)
+    runs = [m.group().strip() for m in _RUN.finditer(rewritten)]
+    runs = [run for run in runs if re.search(r"\d\s*(?:[+\-*/]|\*\*)\s*[\d(.]|\)\s*[+\-*/]", run) and evaluate(run) is not None]
+    if not runs:
+        return None
+    digits = [match.start() for match in re.finditer(rf"[\d(]|\b{NUMBER}\b", low)]
+    ends = [match.end() for match in re.finditer(rf"[\d)]|\b{NUMBER}\b|\bsquared\b|\bcubed\b", low)]
+    return Expression(Span(min(digits), max(ends)), max(runs, key=len))
+
+
+_BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow,
+}
+
+
+def evaluate(code: str) -> float | None:
+    """The value of a plain arithmetic expression; None when it is none, divides by zero or leaves the bounds."""
+    try:
+        return _value(ast.parse(code, mode="eval").body)
+    except (SyntaxError, ValueError, ZeroDivisionError, OverflowError, RecursionError, MemoryError):
+        return None
+
+
+def _value(node: ast.expr) -> float:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        return float(node.value)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_value(node.operand)
+    if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
+        left, right = _value(node.left), _value(node.right)
+        if isinstance(node.op, ast.Pow) and abs(right) > _POWER_LIMIT:
+            raise ValueError("exponent too large")
+        result = _BINARY[type(node.op)](left, right)
+        if isinstance(result, complex) or abs(result) > _VALUE_LIMIT:
+            raise ValueError("out of bounds")
+        return result
+    raise ValueError("not arithmetic")
+
+
+_UNITS: dict[str, str] = {
+    alias: unit for unit, aliases in {
+        "meter": "m meter meters metre metres", "kilometer": "km kilometer kilometers kilometre kilometres kms",
+        "centimeter": "cm centimeter centimeters centimetre centimetres", "millimeter": "mm millimeter millimeters millimetre",
+        "mile": "mi mile miles", "yard": "yd yard yards", "foot": "ft foot feet", "inch": "inch inches",
+        "gram": "g gram grams gramme grammes", "kilogram": "kg kilo kilos kilogram kilograms kgs", "pound": "lb lbs pound pounds",
+        "ounce": "oz ounce ounces", "stone": "stone stones", "tonne": "tonne tonnes ton tons",
+        "liter": "l liter liters litre litres", "milliliter": "ml milliliter milliliters millilitre millilitres",
+        "cup": "cup cups", "pint": "pint pints", "quart": "quart quarts", "gallon": "gallon gallons",
+        "tablespoon": "tbsp tablespoon tablespoons", "teaspoon": "tsp teaspoon teaspoons",
+        "celsius": "celsius centigrade °c", "fahrenheit": "fahrenheit °f", "kelvin": "kelvin",
+        "hour": "hour hours", "minute": "minute minutes", "second": "second seconds", "day": "day days", "week": "week weeks",
+    }.items() for alias in aliases.split()
+}
+_UNIT = re.compile(r"(?<![\w])(?:" + "|".join(re.escape(unit) for unit in sorted(_UNITS, key=len, reverse=True)) + r")(?!\w)")
+_TIME_UNITS = frozenset({"hour", "minute", "second", "day", "week"})
+_ASKS_UNITS = re.compile(r"\b(?:convert|conversion|how\s+many|how\s+much)\b")
+_AMOUNT = re.compile(rf"(?<![\w.])(?P<n>{NUMBER}|an?)\s*(?:degrees\s+)?$")
+_TARGET = re.compile(r"\b(?:to|into|in|as|how\s+many|how\s+much)\s+(?:degrees\s+)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """An amount and the two units, as far as they were said."""
+
+    amount: tuple[str, Span] | None
+    source: tuple[str, Span] | None
+    target: tuple[str, Span] | None
+
+
+def conversion(text: str) -> Conversion:
+    """What text says about converting: the amount with its unit, and the unit wanted."""
+    low = fold(text)
+    times_meant = _ASKS_UNITS.search(low) is not None
+    amount: tuple[str, Span] | None = None
+    source: tuple[str, Span] | None = None
+    others: list[tuple[str, Span, bool]] = []
+    for match in _UNIT.finditer(low):
+        unit, before = _UNITS[match.group()], low[: match.start()]
+        if unit in _TIME_UNITS and not times_meant:
+            continue
+        counted = _AMOUNT.search(before)
+        if counted and source is None:
+            said = counted.group("n")
+            value = 1.0 if said in {"a", "an"} else number(said)
+            amount = (f"{value:g}", Span(counted.start("n"), counted.end("n")))
+            source = (unit, Span(*match.span()))
+        else:
+            others.append((unit, Span(*match.span()), bool(_TARGET.search(before))))
+    target = next(((unit, span) for unit, span, marked in others if marked), None)
+    if target is None and others:
+        target = others[-1][:2]
+    if source is None:
+        source = next(((unit, span) for unit, span, _ in others if target is None or span != target[1]), None)
+    return Conversion(amount, source, target)

@@ -1,0 +1,260 @@
+"""Slots: which argument of which tool is said in a request, read by code, each value with where it came from.
+
+A request is read once; every tool's arguments are then taken from that reading. What a required argument lacks is named,
+so that exactly this can be asked. Must not know vectors, gates, models or approvals.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from node.agent.ports import Interval, Origin, Span
+from node.agent.readers.closed import on_off_or_number, pick
+from node.agent.readers.people import AddressBook, People, Unclear
+from node.agent.readers.phrases import phrase, quoted, trimmed
+from node.agent.readers.places import place
+from node.agent.readers.quantities import conversion, evaluate, expression
+from node.agent.readers.windows import Locale, When, read_when
+from node.agent.tools.registry import ArgValue, Param, ToolSpec
+
+__all__ = ["Filled", "Reading", "SlotReader", "SlotValue", "show_interval", "show_moment", "text_kind"]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotValue:
+    """One argument."""
+
+    value: ArgValue
+    shown: str
+    origin: Origin
+    source: str
+    span: Span | None = None
+    alternatives: tuple[str, ...] = ()
+    certain: bool = False
+    """True for quoted words and exact names: nothing to compare."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One request, read."""
+
+    text: str
+    now: datetime
+    when: When
+    people: People
+
+    @property
+    def understood(self) -> tuple[Span, ...]:
+        """The spans that are taken by times and lengths."""
+        return self.when.spans
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A tool's arguments as far as the request gives them."""
+
+    values: Mapping[str, SlotValue]
+    missing: tuple[str, ...] = ()
+    """Required arguments without a value, in the tool's order."""
+    unclear: tuple[Unclear, ...] = ()
+    """People who must be asked about before anything runs."""
+    offered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """For a missing closed choice: what it can be."""
+
+
+def text_kind(tool: str, param: str) -> str:
+    """Which kind of free text a parameter holds: title, reminder, message, note or query."""
+    if param in {"query", "words", "title", "name"}:
+        return {"words": "query", "name": "title"}.get(param, param)
+    if "remind" in tool:
+        return "reminder"
+    return "message" if "message" in tool or "send" in tool else "note"
+
+
+def show_moment(moment: datetime, locale: Locale) -> str:
+    """A moment as the owner reads it, in the owner's zone."""
+    local = moment.astimezone(locale.zone)
+    return f"{local:%a} {local.day} {local:%B %Y, %H:%M}"
+
+
+def show_interval(interval: Interval, locale: Locale) -> str:
+    """An interval as the owner reads it."""
+    start, end = (edge.astimezone(locale.zone) for edge in interval)
+    if start.date() == end.date():
+        return f"{show_moment(start, locale)}-{end:%H:%M}"
+    return f"{show_moment(start, locale)} to {show_moment(end, locale)}"
+
+
+class SlotReader:
+    """Reads requests for one owner: their address book, zone and way of writing dates."""
+
+    def __init__(self, book: AddressBook, locale: Locale) -> None:
+        self.book = book
+        self.locale = locale
+
+    def read(self, text: str, now: datetime, *, names_expected: bool = False) -> Reading:
+        """Everything the readers understand in text, once."""
+        when = read_when(text, now, self.locale)
+        return Reading(text, now, when, self.book.read(text, expected=names_expected, taken=when.spans))
+
+    def fill(self, spec: ToolSpec, reading: Reading, choices: Mapping[str, Sequence[str]]) -> Filled:
+        """The arguments of spec in reading. choices: the living values of closed parameters, by name."""
+        values: dict[str, SlotValue] = {}
+        offered: dict[str, tuple[str, ...]] = {}
+        for name, param in spec.params.items():
+            allowed = param.choices or tuple(choices.get(name, ()))
+            found = self._value(spec, name, param, allowed, reading)
+            if found:
+                values[name] = found
+            elif param.reads == "choice" and allowed:
+                offered[name] = tuple(allowed)
+        self._apart(spec, values, reading)
+        missing = tuple(name for name in spec.required if name not in values)
+        takes_names = any(param.reads == "names" for param in spec.params.values())
+        return Filled(values, missing, reading.people.unclear if takes_names else (), offered)
+
+    def expected(
+        self, spec: ToolSpec, name: str, text: str, now: datetime, choices: Sequence[str],
+    ) -> SlotValue | People | None:
+        """The value of one argument in the answer to a question for exactly it. People when a name is still unclear."""
+        param = spec.params[name]
+        reading = self.read(text, now, names_expected=param.reads == "names")
+        if param.reads == "names" and reading.people.unclear:
+            return reading.people
+        if param.reads == "text" and name not in _READ_BY_CODE:
+            marks = quoted(text)
+            span = marks[0] if marks else trimmed(text, Span(0, len(text)))
+            return _text_value(text, span, Origin.CHOSEN) if span else None
+        return self._value(spec, name, param, param.choices or tuple(choices), reading)
+
+    def _value(
+        self, spec: ToolSpec, name: str, param: Param, allowed: Sequence[str], reading: Reading,
+    ) -> SlotValue | None:
+        match param.reads:
+            case "window":
+                return self._window(reading)
+            case "moment":
+                return self._moment(reading, strict=name == "start")
+            case "minutes":
+                return _minutes(reading)
+            case "names":
+                return _names(reading)
+            case "choice":
+                return _choice(allowed, reading)
+            case "place":
+                span = place(reading.text)
+                return _text_value(reading.text, span) if span else None
+            case "text":
+                return _text(spec, name, reading)
+
+    def _window(self, reading: Reading) -> SlotValue | None:
+        periods = reading.when.periods(reading.now)
+        if not periods:
+            return None
+        shown = ", ".join(show_interval(period, self.locale) for period in periods[:3])
+        return SlotValue(
+            periods[0] if len(periods) == 1 else periods, shown + (", ..." if len(periods) > 3 else ""),
+            Origin.REQUEST, _quote_spans(reading), _first(reading),
+        )
+
+    def _moment(self, reading: Reading, *, strict: bool) -> SlotValue | None:
+        when = reading.when
+        moment = when.start(reading.now) if strict else when.rough_start(reading.now)
+        if moment is None:
+            return None
+        return SlotValue(moment, show_moment(moment, self.locale), Origin.REQUEST, _quote_spans(reading), _first(reading))
+
+    @staticmethod
+    def _apart(spec: ToolSpec, values: dict[str, SlotValue], reading: Reading) -> None:
+        """Two arguments never share the same words: a note's title is not its text."""
+        text, title = values.get("text"), values.get("title")
+        if text and title and text.span and title.span and text.span == title.span and not text.certain:
+            del values["title" if "text" in spec.required else "text"]
+
+
+_READ_BY_CODE = frozenset({"expression", "value", "from_unit", "to_unit"})
+
+
+def _quote_spans(reading: Reading) -> str:
+    said = ", ".join(f'"{span.of(reading.text)}"' for span in reading.when.spans)
+    return f"your words: {said}"
+
+
+def _first(reading: Reading) -> Span | None:
+    return reading.when.spans[0] if reading.when.spans else None
+
+
+def _minutes(reading: Reading) -> SlotValue | None:
+    when = reading.when
+    if when.length and when.length.minutes > 0:
+        words = when.length.span.of(reading.text)
+        return SlotValue(
+            when.length.minutes, f"{when.length.minutes} min", Origin.REQUEST, f'your words: "{words}"', when.length.span,
+        )
+    if when.end_min is not None and when.fixed_min is not None:
+        minutes = when.end_min - when.fixed_min
+        return SlotValue(minutes, f"{minutes} min", Origin.REQUEST, _quote_spans(reading), _first(reading))
+    return None
+
+
+def _names(reading: Reading) -> SlotValue | None:
+    names = reading.people.names
+    if not names:
+        return None
+    said = ", ".join(f'"{person.span.of(reading.text)}"' for person in reading.people.found)
+    return SlotValue(
+        names, ", ".join(names), Origin.SOURCE, f"address book, for your words: {said}", reading.people.found[0].span,
+    )
+
+
+def _choice(allowed: Sequence[str], reading: Reading) -> SlotValue | None:
+    found = pick(reading.text, allowed)
+    if not found:
+        return None
+    words = found.span.of(reading.text)
+    return SlotValue(
+        found.value, found.value, Origin.REQUEST, f'your words: "{words}"', found.span, found.others, certain=found.exact,
+    )
+
+
+def _text(spec: ToolSpec, name: str, reading: Reading) -> SlotValue | None:
+    text = reading.text
+    if name == "expression":
+        read = expression(text)
+        result = evaluate(read.code) if read else None
+        return _coded(text, read.code, read.said) if read and result is not None else None
+    if name in {"value", "from_unit", "to_unit"} and "to_unit" in spec.params:
+        said = conversion(text)
+        part = {"value": said.amount, "from_unit": said.source, "to_unit": said.target}[name]
+        return _coded(text, *part) if part else None
+    if name == "value":
+        found = on_off_or_number(text)
+        return _coded(text, found.value, found.span) if found else None
+    marks = quoted(text)
+    kind = text_kind(spec.name, name)
+    span = phrase(text, kind, reading.understood)
+    if span is None and kind == "message" and reading.people.found:
+        span = trimmed(text, Span(_end_of_names(reading), len(text)))
+    return _text_value(text, span, certain=bool(marks) and span == marks[0]) if span else None
+
+
+def _end_of_names(reading: Reading) -> int:
+    """Where the first list of names ends, with the word that leads over to the message."""
+    end = reading.people.found[0].span.end
+    for person in reading.people.found[1:]:
+        if not re.fullmatch(r"\s*(?:,|,?\s*and|&)\s*", reading.text[end : person.span.start]):
+            break
+        end = person.span.end
+    lead = re.match(r"\s*(?:that|to|know|:|,|-)?\s*", reading.text[end:])
+    return end + (lead.end() if lead else 0)
+
+
+def _coded(text: str, value: str, span: Span) -> SlotValue:
+    return SlotValue(value, value, Origin.REQUEST, f'your words: "{span.of(text)}"', span, certain=True)
+
+
+def _text_value(text: str, span: Span, origin: Origin = Origin.REQUEST, *, certain: bool = False) -> SlotValue:
+    words = span.of(text)
+    source = "your answer" if origin is Origin.CHOSEN else f'your words: "{words}"'
+    return SlotValue(words, words, origin, source, span, certain=certain or origin is Origin.CHOSEN)
