@@ -64,6 +64,11 @@ def test_callers_flags_come_last_and_win(native: ModuleType) -> None:
     assert native.flags("x86_64", "", "-DGGML_AVX2=OFF").split()[-1] == "-DGGML_AVX2=OFF"
 
 
+def test_the_flags_that_the_documents_print_are_those_of_the_build(native: ModuleType) -> None:
+    text = (ROOT / "docs" / "howto" / "install.md").read_text(encoding="utf-8")
+    assert f'CMAKE_ARGS="{native.flags("x86_64", "", "")}"' in text
+
+
 def test_everything_that_shapes_the_binary_changes_the_key(native: ModuleType, tmp_path: Path, locked: object) -> None:
     other = tmp_path / "other-cc"
     other.write_text("#!/bin/sh\necho other compiler 1.0\n")
