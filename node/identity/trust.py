@@ -1,0 +1,60 @@
+"""The four levels of trust and what each level may do here by default.
+
+A level is the owner's word about a peer; what the peer may do follows from the grant it was given when it was paired,
+made from these defaults. Must not know how a grant is signed, stored or checked.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+__all__ = ["DEFAULT_TERMS", "DESCRIPTIONS", "Terms", "Trust"]
+
+
+class Trust(StrEnum):
+    """What a peer is to the owner."""
+
+    SELF = "self"
+    HOME = "home"
+    FRIEND = "friend"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a grant will say, before it is addressed and signed. Everything not named is refused."""
+
+    services: frozenset[str] = frozenset()
+    """Among infer, search, mail."""
+    models: tuple[str, ...] = ()
+    """Model names that may be asked; empty means every model served here."""
+    tokens_per_day: int = 0
+    max_context_tokens: int = 0
+    max_concurrency: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.services <= {"infer", "search", "mail"}:
+            raise ValueError("a grant knows the services infer, search and mail")
+
+
+_OWN_DEVICE = Terms(
+    frozenset({"infer", "search", "mail"}), tokens_per_day=20_000_000, max_context_tokens=131_072, max_concurrency=8,
+)
+
+DEFAULT_TERMS: Mapping[Trust, Terms] = MappingProxyType({
+    # The owner's own devices: everything that a peer protocol offers. There is no administrative verb to grant.
+    Trust.SELF: _OWN_DEVICE,
+    Trust.HOME: _OWN_DEVICE,
+    # A person: messages. Models and search only when the owner grants them, with a quota.
+    Trust.FRIEND: Terms(frozenset({"mail"})),
+    Trust.NONE: Terms(),
+})
+
+DESCRIPTIONS: Mapping[Trust, str] = MappingProxyType({
+    Trust.SELF: "my own device: may use models and search here, and send messages",
+    Trust.HOME: "my home machine: may use models and search here, and send messages",
+    Trust.FRIEND: "a person I know: may send messages; models and search only if I grant them",
+    Trust.NONE: "nobody: may do nothing",
+})
+"""One line per level for the question that pairing asks."""
