@@ -6,9 +6,10 @@ again for every stream. Must not import libp2p or trio, nor know the time: whoev
 
 from collections.abc import Callable, Iterable
 
-__all__ = ["PAIRING_PROTOCOL", "Gate"]
+from protocol.names import PAIR
 
-PAIRING_PROTOCOL = "/kith/pair/1"
+__all__ = ["MAX_STRANGERS", "Gate"]
+
 MAX_STRANGERS = 4
 
 
@@ -83,7 +84,7 @@ class Gate:
         """Whether this peer and this node may open a stream of this protocol to each other now."""
         if peer_id in self._allowed:
             return True
-        return self.pairing_open and peer_id in self._strangers and protocol == PAIRING_PROTOCOL
+        return self.pairing_open and peer_id in self._strangers and protocol == PAIR
 
     def _cut(self, peer_id: str) -> None:
         for cut in self._cuts:

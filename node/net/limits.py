@@ -13,7 +13,8 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class MuxLimits:
-    """What one connection may hold. Worst case in memory: max_inbound_streams * 256 KiB + growth_pool_bytes = 20 MiB."""
+    """What one connection may hold. Worst case in memory: max_inbound_streams * 256 KiB + growth_pool_bytes = 20
+    MiB."""
 
     max_window_bytes: int = 1 * _MIB
     """One stream's receive window may grow to this: 50 MB/s at 20 ms of round trip."""

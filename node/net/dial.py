@@ -1,0 +1,95 @@
+"""Reaching a peer: every address it was given is tried at once, the first that gets through wins. Must not know libp2p.
+
+libp2p's own connect() tries one address per transport, drops loopback addresses beside others, waits 250 ms first and
+remembers a failure for 60 s. And it dials addresses that the peer told it. This dials what it is given and nothing
+else.
+"""
+
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import trio
+
+from node.net.addresses import Address
+from node.net.errors import BadAddress, DialFailed, RefusedByPeer, reason_of, root_cause
+
+__all__ = ["open_tcp", "race"]
+
+T = TypeVar("T")
+_MAX_ADDRESSES = 16
+
+
+async def race(
+    candidates: Sequence[Address],
+    reach: Callable[[Address], Awaitable[T]],
+    *,
+    each_s: float,
+    timeout_s: float,
+    discard: Callable[[T], None],
+) -> T:
+    """What reach() returned for the first address that got through; the others are cancelled, late winners discarded.
+
+    Raises RefusedByPeer when some address reached the peer and it hung up on us, else DialFailed; both with the reason
+    of each address. At most 16 addresses; each_s bounds one of them, timeout_s all.
+    """
+    if not candidates:
+        raise DialFailed("No address of this peer is known.")
+    winners: list[T] = []
+    reasons = {str(address): "no answer in time" for address in candidates[:_MAX_ADDRESSES]}
+    refused = False
+
+    async def attempt(address: Address) -> None:
+        nonlocal refused
+        try:
+            with trio.fail_after(each_s):
+                reached = await reach(address)
+        except Exception as error:  # an address that fails in whatever way is one reason in the report
+            leaf = root_cause(error)
+            refused = refused or isinstance(leaf, RefusedByPeer)
+            if not isinstance(leaf, trio.TooSlowError):
+                reasons[str(address)] = leaf.text if isinstance(leaf, RefusedByPeer) else reason_of(error)
+            return
+        if winners:
+            discard(reached)
+        else:
+            winners.append(reached)
+            nursery.cancel_scope.cancel()
+
+    with trio.move_on_after(timeout_s):
+        async with trio.open_nursery() as nursery:
+            for address in candidates[:_MAX_ADDRESSES]:
+                nursery.start_soon(attempt, address)
+    if winners:
+        return winners[0]
+    if refused:
+        raise RefusedByPeer(reasons=reasons)
+    raise DialFailed(reasons=reasons)
+
+
+async def open_tcp(address: Address) -> trio.SocketStream:
+    """A TCP connection to this address; a name is looked up first. Raises OSError. The caller sets the deadline."""
+    if not address.port:
+        raise BadAddress(f"{address} has no port to dial.")
+    if not address.is_name:
+        return await _connect(address.family, (address.host, address.port))
+    found = await trio.socket.getaddrinfo(
+        address.host, address.port, family=address.family, type=socket.SOCK_STREAM
+    )
+    problem: OSError = OSError(f"{address.host} has no address")
+    for family, _kind, _proto, _name, where in found[:4]:
+        try:
+            return await _connect(family, where)
+        except OSError as error:
+            problem = error
+    raise problem
+
+
+async def _connect(family: int, where: tuple[object, ...]) -> trio.SocketStream:
+    sock = trio.socket.socket(family, socket.SOCK_STREAM)
+    try:
+        await sock.connect(where)
+        return trio.SocketStream(sock)
+    except BaseException:
+        sock.close()
+        raise

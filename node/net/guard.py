@@ -1,0 +1,74 @@
+"""The one door for streams that a peer opens: agree on a protocol the gate allows, run the handler, survive whatever
+happens.
+
+In libp2p an exception in a stream handler, or a protocol name that is no UTF-8, ends the whole host. Nothing gets past
+this function but cancellation. Must not know what the handlers do.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Collection
+
+import trio
+from libp2p.abc import INetStream
+
+from node.net import negotiate
+from node.net.errors import NegotiationFailed, reason_of, root_cause
+from node.net.gate import Gate
+from node.net.limits import NetLimits
+from node.net.muxstream import MuxStream
+from node.net.streams import PeerStream
+
+__all__ = ["StreamGuard"]
+
+_log = logging.getLogger(__name__)
+
+
+class StreamGuard:
+    """libp2p's handler for every inbound stream. caught counts streams and handlers that failed."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        protocols: Collection[str],
+        on_stream: Callable[[PeerStream], Awaitable[None]],
+        limits: NetLimits,
+    ) -> None:
+        self._gate = gate
+        self._protocols = frozenset(protocols)
+        self._on_stream = on_stream
+        self._limits = limits
+        self.caught = 0
+        self.spoken: set[str] = set()
+
+    async def __call__(self, net_stream: INetStream) -> None:
+        """Serve one inbound stream to its end. Raises nothing but cancellation."""
+        stream: MuxStream = net_stream.muxed_stream
+        peer_id = str(stream.muxed_conn.peer_id)
+        over = False
+        try:
+            with trio.fail_after(self._limits.negotiate_s):
+                protocol = await negotiate.answer(stream, lambda name: self._serves(peer_id, name))
+            self.spoken.add(peer_id)
+            over = await self._handle(PeerStream(stream, peer_id=peer_id, protocol=protocol, limits=self._limits))
+        except NegotiationFailed as error:
+            self.caught += 1
+            _log.info("stream of %s refused: %s", peer_id, error)
+        except Exception as error:  # a stranger's bytes went through a parser: anything may come out
+            self.caught += 1
+            _log.info("stream of %s broke: %s", peer_id, reason_of(error))
+        finally:
+            if not over:
+                stream.abort("refused or failed")
+
+    def _serves(self, peer_id: str, protocol: str) -> bool:
+        return protocol in self._protocols and self._gate.may(peer_id, protocol)
+
+    async def _handle(self, stream: PeerStream) -> bool:
+        try:
+            await self._on_stream(stream)
+        except Exception as error:  # a bug in one handler must not end the node; its text may be personal: type only
+            self.caught += 1
+            _log.error("the handler of %s failed: %s", stream.protocol, type(root_cause(error)).__name__)
+            return False
+        await stream.linger(self._limits.linger_s)
+        return True

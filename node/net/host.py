@@ -1,0 +1,228 @@
+"""The node's network: serve, connect to peers, open streams, and be told what happens. The face of this package.
+
+Peers are ids and addresses are text; nothing of libp2p shows. Restartable: serve() may be called again after it ended,
+and each call is a new session. It must not know frames, links or what a protocol means.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import trio
+from libp2p.crypto.ed25519 import create_new_key_pair
+from libp2p.peer.id import ID
+from libp2p.stream_muxer.exceptions import MuxedConnError, MuxedStreamError
+from trio import TaskStatus
+
+from node.errors import NotPaired
+from node.net import addresses, dial, negotiate
+from node.net.connections import Connection
+from node.net.errors import BadAddress, NegotiationFailed, NetworkStopped, NotConnected, OpenFailed, ProtocolNotServed
+from node.net.events import NetEvent
+from node.net.gate import Gate
+from node.net.guard import StreamGuard
+from node.net.limits import NetLimits
+from node.net.session import Session
+from node.net.streams import PeerStream
+from protocol.names import PROTOCOLS
+
+__all__ = ["ConnectionInfo", "Network"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionInfo:
+    """A live connection. dialled: this side made it. address: where the peer really is."""
+
+    peer_id: str
+    address: str
+    dialled: bool
+
+
+class Network:
+    """One libp2p node: TCP, Noise and Yamux only, ed25519 only, closed to everyone the gate does not know."""
+
+    def __init__(
+        self,
+        seed: bytes,
+        gate: Gate,
+        on_stream: Callable[[PeerStream], Awaitable[None]],
+        on_event: Callable[[NetEvent], None],
+        *,
+        protocols: Collection[str] = PROTOCOLS,
+        limits: NetLimits | None = None,
+    ) -> None:
+        """seed: 32 bytes of the device's Ed25519 key. on_stream serves each inbound stream of the given protocols in a
+        task of its own and may raise; on_event is called in order, must not block and must not raise."""
+        self._key_pair = create_new_key_pair(seed)
+        self._gate = gate
+        self._guard = StreamGuard(gate, protocols, on_stream, limits or NetLimits())
+        self._on_event = on_event
+        self._limits = limits or NetLimits()
+        self._session: Session | None = None
+        self._dialling: dict[str, trio.Lock] = {}
+        self.peer_id = str(ID.from_pubkey(self._key_pair.public_key))
+        gate.on_cut(self._cut)
+
+    @property
+    def caught(self) -> int:
+        """Inbound streams that failed or were refused so far."""
+        return self._guard.caught
+
+    async def serve(
+        self, listen: Sequence[str], *, task_status: TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Be on the network until cancelled; task_status gets the real addresses. Afterwards every port is refused and
+        every connection closed. Raises ListenError or BadAddress before it starts; RuntimeError when already
+        serving."""
+        if self._session is not None:
+            raise RuntimeError("the network is already serving")
+        session = Session(self._key_pair, self._gate, self._guard, self._on_event, self._limits)
+        self._session = session
+        try:
+            await session.run(listen, lambda: task_status.started(self.addresses()))
+        finally:
+            self._session = None
+
+    # -- listening --
+
+    def addresses(self) -> list[str]:
+        """The addresses listened on now, with real ports."""
+        return sorted(self._session.listeners) if self._session is not None else []
+
+    async def add_listener(self, multiaddr: str) -> str:
+        """Listen on one more address; returns the real one. Raises ListenError, BadAddress, NetworkStopped."""
+        return await self._running().add_listener(multiaddr)
+
+    async def remove_listener(self, multiaddr: str) -> None:
+        """Stop listening on an address, as asked for or as it really is. Standing connections stay."""
+        self._running().remove_listener(multiaddr)
+        await trio.lowlevel.checkpoint()
+
+    # -- connections --
+
+    def connected(self) -> set[str]:
+        """The peers with a live connection."""
+        return self._session.table.peers() if self._session is not None else set()
+
+    def connection(self, peer_id: str) -> ConnectionInfo | None:
+        """The live connection to this peer, or None."""
+        best = self._session.table.best(peer_id) if self._session is not None else None
+        return _info(best) if best is not None else None
+
+    async def connect(self, peer_id: str, addresses: Sequence[str], *, timeout_s: float) -> ConnectionInfo:
+        """The live connection to this peer; dials all addresses at once when there is none. Callers at the same time
+        share one dial. Addresses that do not parse or name another peer are passed over.
+
+        Raises NotPaired (the gate does not admit the peer), RefusedByPeer, DialFailed with a reason per address,
+        NetworkStopped.
+        """
+        session = self._running()
+        turn = self._dialling.setdefault(peer_id, trio.Lock())
+        try:
+            async with turn:
+                live = session.table.best(peer_id)
+                if live is None:
+                    live = await self._dial(session, peer_id, addresses, timeout_s)
+                return _info(live)
+        finally:
+            if not turn.statistics().tasks_waiting and not turn.locked():
+                self._dialling.pop(peer_id, None)
+
+    async def meet(self, addresses: Sequence[str], *, timeout_s: float) -> ConnectionInfo:
+        """A connection to whoever answers at these addresses first, for pairing by address: needs an open pairing
+        window.
+
+        The peer's key is proven, but whose key it is must be shown by the pairing. Raises as connect() does.
+        """
+        session = self._running()
+        if not self._gate.pairing_open:
+            raise NotPaired("Only an open pairing window lets this device call an unknown one.")
+        return _info(await self._race(session, None, addresses, timeout_s))
+
+    async def _dial(self, session: Session, peer_id: str, addresses: Sequence[str], timeout_s: float) -> Connection:
+        if not self._gate.admit(peer_id):
+            raise NotPaired
+        try:
+            return await self._race(session, peer_id, addresses, timeout_s)
+        finally:
+            if session.table.best(peer_id) is None:
+                self._gate.leave(peer_id)
+
+    async def _race(
+        self, session: Session, peer_id: str | None, texts: Sequence[str], timeout_s: float
+    ) -> Connection:
+        async def reach(address: addresses.Address) -> Connection:
+            return await session.reach(address, peer_id or address.peer_id)
+
+        return await dial.race(
+            _usable(texts, peer_id), reach, each_s=self._limits.dial_s, timeout_s=timeout_s, discard=session.discard
+        )
+
+    async def disconnect(self, peer_id: str) -> None:
+        """Close every connection to this peer and return once they are closed. Fine when there is none."""
+        session = self._session
+        if session is None:
+            return
+        gone = session.table.of(peer_id)
+        session.cut(peer_id)
+        for connection in gone:
+            await connection.muxer.event_closed.wait()
+
+    def _cut(self, peer_id: str) -> None:
+        if self._session is not None:
+            self._session.cut(peer_id)
+
+    # -- streams --
+
+    async def open(self, peer_id: str, protocol: str, *, timeout_s: float) -> PeerStream:
+        """A new stream on the live connection to this peer; never dials.
+
+        Raises NotConnected, OpenFailed (no answer in time, or the connection broke), ProtocolNotServed (either side
+        does not allow it), NetworkStopped.
+        """
+        connection = self._running().table.best(peer_id)
+        if connection is None:
+            raise NotConnected
+        if not self._gate.may(peer_id, protocol):
+            raise ProtocolNotServed("This device does not allow this service with this peer.")
+        stream = None
+        agreed = False
+        try:
+            with trio.fail_after(timeout_s):
+                stream = await connection.muxer.open_stream()
+                await negotiate.ask(stream, protocol)
+            agreed = True
+        except trio.TooSlowError:
+            raise OpenFailed from None
+        except NegotiationFailed as error:
+            raise ProtocolNotServed(f"The peer does not offer {protocol} to this device.") from error
+        except (MuxedStreamError, MuxedConnError) as error:
+            raise OpenFailed(f"The peer opened no stream: {error}.") from error
+        finally:
+            if not agreed and stream is not None:
+                stream.abort("the peer did not agree in time")
+        return PeerStream(stream, peer_id=peer_id, protocol=protocol, limits=self._limits)
+
+    def _running(self) -> Session:
+        if self._session is None:
+            raise NetworkStopped
+        return self._session
+
+
+def _info(connection: Connection) -> ConnectionInfo:
+    return ConnectionInfo(connection.peer_id, connection.address, connection.dialled)
+
+
+def _usable(texts: Sequence[str], peer_id: str | None) -> list[addresses.Address]:
+    usable: dict[addresses.Address, None] = {}
+    for text in texts:
+        try:
+            address = addresses.parse(text)
+        except BadAddress as error:
+            _log.info("address passed over: %s", error.text)
+            continue
+        if peer_id is None or address.peer_id in (None, peer_id):
+            usable[address] = None
+    return list(usable)

@@ -1,0 +1,241 @@
+"""One life of the network, from going online to going offline: listeners, connections and the swarm that runs them.
+
+Everything lives in one shielded task, so that the end has an order: refuse new connections, say goodbye on all
+connections at once, then stop. Dropping a connection is closing its socket, never cancelling an upgrade. The swarm has
+no transport of its own: it cannot dial, least of all an address that a peer has announced.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+
+import trio
+from libp2p.crypto.keys import KeyPair
+from libp2p.network.config import ConnectionConfig
+from libp2p.network.swarm import Swarm
+from libp2p.peer.id import ID
+from libp2p.peer.peerstore import PeerStore
+from libp2p.tools.anyio_service import background_trio_service
+from libp2p.transport.exceptions import MuxerUpgradeFailure
+from trio import TaskStatus
+
+from node.net.addresses import Address
+from node.net.admission import Admission
+from node.net.connections import Connection, ConnectionTable
+from node.net.dial import open_tcp
+from node.net.errors import (
+    GateRefused,
+    ListenError,
+    NegotiationFailed,
+    NetworkStopped,
+    RefusedByPeer,
+    reason_of,
+    root_cause,
+)
+from node.net.events import Connected, Disconnected, NetEvent, Refused
+from node.net.gate import Gate
+from node.net.guard import StreamGuard
+from node.net.limits import NetLimits
+from node.net.listener import Listener, bind
+from node.net.muxer import Muxer
+from node.net.noise import GatedNoise
+from node.net.rawconn import TcpConnection, wrap
+from node.net.upgrade import Upgrader
+
+__all__ = ["Session"]
+
+_log = logging.getLogger(__name__)
+
+
+class Session:
+    """Made and run once by Network.serve(); a closed one cannot be run again."""
+
+    def __init__(
+        self, key_pair: KeyPair, gate: Gate, guard: StreamGuard, emit: Callable[[NetEvent], None], limits: NetLimits
+    ) -> None:
+        own = ID.from_pubkey(key_pair.public_key)
+        self.gate = gate
+        self.limits = limits
+        self.guard = guard
+        self.table = ConnectionTable(str(own), race_s=limits.race_s)
+        self.admission = Admission(total=limits.max_waiting, per_ip=limits.max_waiting_per_ip)
+        self._emit = emit
+        self._upgrader = Upgrader(GatedNoise(key_pair, gate.admit), limits.mux)
+        store = PeerStore()
+        store.add_key_pair(own, key_pair)
+        count = limits.max_connections
+        self.swarm = Swarm(own, store, self._upgrader, transports=[], connection_config=ConnectionConfig(
+            max_connections=count, min_connections=0, low_watermark=0, high_watermark=count,
+            max_connections_per_peer=count, auto_connect_interval=3600.0,
+        ))
+        self.swarm.set_stream_handler(guard)
+        self.listeners: dict[str, Listener] = {}
+        self._nursery: trio.Nursery | None = None
+        self._scope = trio.CancelScope(shield=True)
+
+    # -- life --
+
+    async def run(self, listen: Sequence[str], started: Callable[[], None]) -> None:
+        """Serve until cancelled. Raises ListenError before started() when an address cannot be listened on."""
+        async with trio.open_nursery() as outer:
+            try:
+                await outer.start(self._live)
+                for address in listen:
+                    await self.add_listener(address)
+                started()
+                await trio.sleep_forever()
+            finally:
+                with trio.CancelScope(shield=True):
+                    await self._end()
+
+    async def _live(self, *, task_status: TaskStatus[None]) -> None:
+        with self._scope:
+            async with background_trio_service(self.swarm), trio.open_nursery() as nursery:
+                self._nursery = nursery
+                task_status.started()
+                await trio.sleep_forever()
+
+    async def _end(self) -> None:
+        for listener in self.listeners.values():
+            listener.close()
+        self.listeners.clear()
+        with trio.move_on_after(self.limits.close_s):
+            async with trio.open_nursery() as goodbyes:
+                for connection in self.table.all():
+                    goodbyes.start_soon(connection.muxer.close)
+        self._scope.cancel()
+        last = self.table.all()
+        for peer_id in {connection.peer_id for connection in last}:
+            self.gate.leave(peer_id)
+            self._emit(Disconnected(peer_id, "the network was switched off"))
+        for connection in last:
+            self.table.remove(connection)
+        self._nursery = None
+
+    @property
+    def nursery(self) -> trio.Nursery:
+        """Where this session's background work runs; NetworkStopped when it is over."""
+        if self._nursery is None:
+            raise NetworkStopped
+        return self._nursery
+
+    # -- listening --
+
+    async def add_listener(self, text: str) -> str:
+        """Listen on one more address; returns the real one, with its port."""
+        nursery = self.nursery
+        listener = await bind(text)
+        if listener.address in self.listeners:
+            listener.close()
+            raise ListenError(f"{listener.address} is already listened on.")
+        self.listeners[listener.address] = listener
+        nursery.start_soon(listener.serve, self._accept, nursery)
+        return listener.address
+
+    def remove_listener(self, text: str) -> None:
+        """Refuse new connections on this address (as asked for, or as it really is); standing ones stay."""
+        for address, listener in list(self.listeners.items()):
+            if text in (address, listener.asked):
+                listener.close()
+                del self.listeners[address]
+                return
+        raise ListenError(f"{text} is not listened on.")
+
+    async def _accept(self, stream: trio.SocketStream) -> None:
+        try:
+            tcp = TcpConnection(stream)
+        except OSError:
+            return  # the other end was gone before we looked
+        self.admission.enter(tcp)
+        try:
+            with trio.fail_after(self.limits.upgrade_s):
+                muxer = await self._upgrade(tcp, None, dialled=False)
+        except Exception as error:  # a stranger's bytes went through the handshake: anything may come out
+            tcp.abort()
+            cause = root_cause(error)
+            if isinstance(cause, GateRefused):
+                self._emit(Refused(str(cause), tcp.address))
+            _log.debug("inbound connection from %s dropped: %s", tcp.ip, reason_of(error))
+            return
+        finally:
+            self.admission.leave(tcp)
+        try:
+            await self._register(muxer, tcp.address, dialled=False)
+            await muxer.event_closed.wait()
+        finally:
+            tcp.abort()
+
+    # -- dialling --
+
+    async def reach(self, address: Address, peer_id: str | None) -> Connection:
+        """Dial one address and enter the connection. peer_id None takes whoever answers, if the gate admits it.
+
+        Raises OSError, RefusedByPeer when the peer proved itself and hung up, or what the upgrade raises.
+        """
+        tcp = TcpConnection(await open_tcp(address))
+        upgraded = False
+        try:
+            muxer = await self._upgrade(tcp, ID.from_string(peer_id) if peer_id else None, dialled=True)
+            upgraded = True
+        except MuxerUpgradeFailure as error:
+            if isinstance(error.__cause__, NegotiationFailed):
+                raise
+            raise RefusedByPeer from error
+        finally:
+            if not upgraded:
+                tcp.abort()
+        return await self._register(muxer, tcp.address, dialled=True)
+
+    # -- connections --
+
+    async def _upgrade(self, tcp: TcpConnection, peer: ID | None, *, dialled: bool) -> Muxer:
+        secured = await self._upgrader.upgrade_security(wrap(tcp, dialled=dialled), dialled, peer)
+        remote = secured.get_remote_peer()
+        if dialled and not self.gate.admit(str(remote)):
+            raise GateRefused(str(remote))
+        muxer = await self._upgrader.upgrade_connection(secured, remote)
+        assert isinstance(muxer, Muxer)
+        return muxer
+
+    async def _register(self, muxer: Muxer, address: str, *, dialled: bool) -> Connection:
+        nursery, peer_id = self.nursery, str(muxer.peer_id)
+        # shielded: a lost race cancelled in here would cost libp2p's slow close on the caller's time
+        with trio.CancelScope(shield=True):
+            handle = await self.swarm.add_conn(muxer, direction="outbound" if dialled else "inbound")
+        known = peer_id in self.gate.allowed
+        first = not self.table.of(peer_id)
+        connection = Connection(peer_id, address, dialled, trio.current_time(), muxer, handle)
+        nursery.start_soon(self._watch, connection)
+        losers = self.table.add(connection, max_per_peer=self.limits.max_per_peer if known else 1)
+        if not known and peer_id not in self.gate.strangers:
+            losers.append(connection)  # forbidden while the handshake ran
+            connection.losing = True
+        for loser in losers:
+            nursery.start_soon(loser.muxer.close)
+        if first:
+            self._emit(Connected(peer_id, address, dialled, stranger=not known))
+        if not known and not dialled:
+            nursery.start_soon(self._expire_stranger, connection)
+        return connection
+
+    async def _watch(self, connection: Connection) -> None:
+        await connection.muxer.event_closed.wait()
+        if self.table.remove(connection):
+            self.gate.leave(connection.peer_id)
+            self.guard.spoken.discard(connection.peer_id)
+            self._emit(Disconnected(connection.peer_id, connection.muxer.end_reason or "closed"))
+
+    async def _expire_stranger(self, connection: Connection) -> None:
+        await trio.sleep(self.limits.stranger_idle_s)
+        if connection.peer_id not in self.gate.allowed and connection.peer_id not in self.guard.spoken:
+            await connection.muxer.close()
+
+    def discard(self, connection: Connection) -> None:
+        """Close a connection that nobody needs, in the background."""
+        connection.losing = True
+        self.nursery.start_soon(connection.muxer.close)
+
+    def cut(self, peer_id: str) -> None:
+        """Close every connection of this peer, in the background; it is not used from this instant on."""
+        for connection in self.table.of(peer_id):
+            if not connection.losing:
+                self.discard(connection)
