@@ -77,7 +77,7 @@ class NoteFolder:
         """The folder."""
         return self._folder.root
 
-    def list(self) -> tuple[NoteInfo, ...]:
+    def all(self) -> tuple[NoteInfo, ...]:
         """All notes by name."""
         return tuple(self._info(info) for info in self._folder.files(suffixes=self._suffixes))
 
@@ -85,7 +85,7 @@ class NoteFolder:
         """Notes of this title or path; case, accents and the suffix don't count."""
         wanted = _fold(title)
         return tuple(
-            info for info in self.list()
+            info for info in self.all()
             if wanted in {_fold(info.title), _fold(info.name), _fold(PurePosixPath(info.name).name)}
         )
 
@@ -102,7 +102,7 @@ class NoteFolder:
         of all files, for a folder of hundreds; the index serves more. Files that cannot be read are passed over."""
         words = list(dict.fromkeys(_words(query)))
         hits: list[Hit] = []
-        for info in self.list():
+        for info in self.all():
             try:
                 text = self.read(info.name).text
             except SourceError:
@@ -174,7 +174,7 @@ class NoteFolder:
 
     def _new_name(self, title: str, *, exact: bool) -> str:
         stem = _file_stem(title)
-        taken = {_fold(info.name) for info in self.list()}
+        taken = {_fold(info.name) for info in self.all()}
         if exact or _fold(f"{stem}.md") not in taken:
             return f"{stem}.md"
         return next(name for number in range(2, 10_000) if _fold(name := f"{stem} {number}.md") not in taken)
