@@ -63,10 +63,10 @@ MAX_CODE_NUMBER: Final = 99
 MAX_PROMPT_PARTS: Final = 512
 MAX_PROMPT_CHARS: Final = 200_000  # of one part; the frame limit bounds the sum
 MAX_PROMPT_TOKEN_IDS: Final = 32 * 1024
-MAX_TEXT_SO_FAR_CHARS: Final = 131_072
+MAX_TEXT_BYTES: Final = 128 * 1024  # UTF-8 of one answer, from its first word on, so that it can always be resumed
 MAX_TOKEN_TEXT_CHARS: Final = 16 * 1024
 MAX_TOKENS_PER_FRAME: Final = 1024
-MAX_OUTPUT_TOKENS: Final = 131_072
+MAX_OUTPUT_TOKENS: Final = 32 * 1024
 MAX_STOP_STRINGS: Final = 8
 MAX_STOP_CHARS: Final = 64
 MAX_TOOLS: Final = 32
@@ -103,7 +103,8 @@ LINK_DEAD_S: Final = 2.0
 # ---- implementation: local choices -----------------------------------------------------------------------------------
 
 HELLO_TIMEOUT_S: Final = 5.0
-ACCEPT_TIMEOUT_S: Final = 10.0  # from request to Accepted or Refused
+MAX_LINK_FRAMES_PER_S: Final = 50
+MAX_REWINDS: Final = 8  # Nacks in a row without a new acknowledgement before a mail stream is given up
 QUERY_TIMEOUT_S: Final = 10.0
 PAIRING_WINDOW_S: Final = 600.0
 PAIRING_STEP_TIMEOUT_S: Final = 15.0

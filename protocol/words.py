@@ -13,7 +13,8 @@ from protocol.wordlist import WORDS
 
 __all__ = ["ADJECTIVES", "ANIMALS", "EMOJI", "emoji_check", "new_code", "new_node_name", "parse_code"]
 
-_ADJECTIVES_TEXT: Final = """ amber azure brave bright bronze calm candid cheerful clever coral cosy crimson curious
+_ADJECTIVES_TEXT: Final = """
+amber azure brave bright bronze calm candid cheerful clever coral cosy crimson curious
 daring dapper eager early emerald fair fearless frosty gentle glad golden hazel honest humble indigo ivory jolly keen
 kind lively loyal lucky lunar mellow merry mighty misty modest nimble noble olive patient plucky proud quick quiet rapid
 rosy ruby rustic sandy scarlet silver sunny swift tidy velvet vivid warm witty young

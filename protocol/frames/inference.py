@@ -30,6 +30,7 @@ RefusalCode = Literal[
 ]
 ErrorCode = Literal[
     "engine_failed", "engine_restarting", "deadline", "out_of_memory", "quota", "revoked", "shutting_down", "internal",
+    "cancelled",
 ]
 
 StopString = Annotated[str, Meta(min_length=1, max_length=limits.MAX_STOP_CHARS)]
@@ -71,7 +72,7 @@ class InferRequest(Frame, frozen=True, tag=1, kw_only=True):
     model_digest: ModelDigest | None = None
     model_name: ModelName | None = None
     prompt: PromptParts | PromptTokens
-    text_so_far: Annotated[str, Meta(max_length=limits.MAX_TEXT_SO_FAR_CHARS)] = ""
+    text_so_far: Annotated[str, Meta(max_length=limits.MAX_TEXT_BYTES)] = ""
     token_ids_so_far: Annotated[tuple[TokenId, ...], Meta(max_length=limits.MAX_PROMPT_TOKEN_IDS)] = ()
     resume_cursor: Seq = 0
     max_tokens: Annotated[int, Meta(ge=1, le=limits.MAX_OUTPUT_TOKENS)]
@@ -88,6 +89,8 @@ class InferRequest(Frame, frozen=True, tag=1, kw_only=True):
             raise ValueError("token ids and the exact lane need a model digest")
         if self.resume_cursor == 0 and (self.text_so_far or self.token_ids_so_far):
             raise ValueError("text so far needs a resume cursor")
+        if len(self.text_so_far.encode()) > limits.MAX_TEXT_BYTES:
+            raise ValueError("text so far is too long")
         if len({tool.name for tool in self.tools}) != len(self.tools):
             raise ValueError("two tools of one name")
 
