@@ -1,0 +1,274 @@
+"""The owner's settings: one frozen record, each value with where it came from. Defaults < file < KITH_* < flags.
+
+To add a setting, add a field below: its type, default, words and check are all there is. Must not act on a setting.
+"""
+
+import difflib
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from node.config_file import read_file, set_in_file
+from node.errors import ConfigError
+
+__all__ = [
+    "Config", "Explained", "LogConfig", "MailConfig", "ModelsConfig", "NetConfig", "NodeConfig", "Origin",
+    "SearchConfig", "Settings", "SourcesConfig", "known_keys", "load", "parse", "set_value",
+]
+
+ENV_PREFIX = "KITH_"
+_TRUE = frozenset({"true", "yes", "on", "1"})
+_FALSE = frozenset({"false", "no", "off", "0"})
+_NOT_SETTINGS = frozenset({"KITH_HOME", "KITH_CONFIG", "KITH_PASSPHRASE_FILE"})
+
+
+def _setting(default: Any, words: str, check: Callable[[Any], str | None] | None = None) -> Any:
+    """A field with a default, one line for the owner, and a check that returns what is wrong or None."""
+    return field(default=default, metadata={"words": words, "check": check})
+
+
+def _within(low: int, high: int) -> Callable[[Any], str | None]:
+    return lambda value: None if low <= value <= high else f"must lie between {low} and {high}"
+
+
+def _folders(value: Any) -> str | None:
+    wrong = [one for one in (value if isinstance(value, tuple) else (value,)) if one and not one.startswith(("/", "~"))]
+    return f"needs full paths, and {wrong[0]!r} is none" if wrong else None
+
+
+def _node_name(value: str) -> str | None:
+    good = all("a" <= one <= "z" or "0" <= one <= "9" or one == "-" for one in value) and len(value) <= 32
+    return None if good and value.strip("-") == value else "may hold a-z, 0-9 and inner dashes, up to 32"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConfig:
+    """This node."""
+
+    name: str = _setting("", "what peers see; chosen from words on the first run", _node_name)
+    mode: Literal["offline", "lan", "online"] = _setting("lan", "offline, lan (paired peers nearby) or online (anywhere)")
+    api_port: int = _setting(0, "local web and API port on 127.0.0.1; 0 is off", _within(0, 65535))
+
+
+@dataclass(frozen=True, slots=True)
+class NetConfig:
+    """How peers reach this node."""
+
+    listen: tuple[str, ...] = _setting(("127.0.0.1",), "addresses to listen on; pairing adds the local network")
+    port: int = _setting(0, "TCP port for peers; 0 chooses one and keeps it", _within(0, 65535))
+    discovery: bool = _setting(False, "announce this node on the local network all the time, not only while pairing")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsConfig:
+    """Models on this machine."""
+
+    folders: tuple[str, ...] = _setting((), "more folders with .gguf files, besides kith's own", _folders)
+    default: str = _setting("", "the model that answers here; empty: the smallest one found")
+    threads: int = _setting(0, "processor threads for a model; 0: as many as there are cores", _within(0, 256))
+    context_tokens: int = _setting(4096, "longest conversation a model here can hold", _within(512, 1_048_576))
+    memory_mb: int = _setting(0, "memory limit of a model's process; 0: by the model's size", _within(0, 2**20))
+
+
+@dataclass(frozen=True, slots=True)
+class SourcesConfig:
+    """The owner's own data."""
+
+    calendar: str = _setting("", "folder of .ics files; empty: kith's own data folder", _folders)
+    contacts: str = _setting("", "folder of .vcf files; empty: kith's own data folder", _folders)
+    notes: str = _setting("", "folder of notes; empty: kith's own data folder", _folders)
+    files: tuple[str, ...] = _setting((), "folders whose files the agent may read", _folders)
+    time_zone: str = _setting("", "such as Europe/Berlin; empty: the system's")
+
+
+@dataclass(frozen=True, slots=True)
+class MailConfig:
+    """Messages between nodes."""
+
+    keep_days: int = _setting(14, "how long an undelivered message waits", _within(1, 365))
+
+
+@dataclass(frozen=True, slots=True)
+class SearchConfig:
+    """Search."""
+
+    max_peers: int = _setting(10, "most peers asked for one search", _within(0, 64))
+    deadline_s: int = _setting(10, "how long to wait for peers", _within(1, 120))
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """The log file."""
+
+    level: Literal["debug", "info", "warning", "error"] = _setting("info", "how much is logged; never personal text")
+    max_mb: int = _setting(5, "size at which a new log file starts", _within(1, 1024))
+    keep_files: int = _setting(3, "old log files kept", _within(0, 100))
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every setting."""
+
+    node: NodeConfig = field(default_factory=NodeConfig)
+    net: NetConfig = field(default_factory=NetConfig)
+    models: ModelsConfig = field(default_factory=ModelsConfig)
+    sources: SourcesConfig = field(default_factory=SourcesConfig)
+    mail: MailConfig = field(default_factory=MailConfig)
+    search: SearchConfig = field(default_factory=SearchConfig)
+    log: LogConfig = field(default_factory=LogConfig)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value came from: default, file, environment or flag, and the place in words."""
+
+    kind: Literal["default", "file", "environment", "flag"]
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One line of kith config explain."""
+
+    key: str
+    value: Any
+    origin: Origin
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The settings in force, where each came from, and KITH_* names that are none."""
+
+    settings: Settings
+    origins: Mapping[str, Origin]
+    unknown_env: tuple[str, ...]
+    path: Path
+
+    def explain(self) -> list[Explained]:
+        """Every setting with its value, source and meaning, in the order of the sections."""
+        return [
+            Explained(key, _get(self.settings, key), self.origins[key], spec.metadata["words"])
+            for key, (spec, _) in _SPECS.items()
+        ]
+
+    def get(self, key: str) -> Any:
+        """One value by its dotted key. Raises ConfigError for an unknown key."""
+        _spec(key, "")
+        return _get(self.settings, key)
+
+
+def load(path: Path, env: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Config:
+    """The settings in force. flags: dotted key -> value or text, None for flags that were not given.
+
+    Raises ConfigError that names the file and line, variable or flag, what is wrong, and the nearest known key.
+    """
+    values: dict[str, Any] = {}
+    origins = {key: Origin("default", "built in") for key in _SPECS}
+    unknown: list[str] = []
+    for key, found in read_file(path).items():
+        place = f"{path}:{found.line}" if found.line else str(path)
+        values[key], origins[key] = _checked(key, found.value, place), Origin("file", place)
+    for name, text in env.items():
+        if not name.startswith(ENV_PREFIX) or name in _NOT_SETTINGS:
+            continue
+        known = _ENV_NAMES.get(name)
+        if known is None:
+            unknown.append(name)  # build and test variables share the prefix; doctor lists them
+            continue
+        values[known], origins[known] = parse(known, text, name), Origin("environment", name)
+    for key, value in (flags or {}).items():
+        if value is not None:
+            place = f"--{key.rpartition('.')[2].replace('_', '-')}"
+            values[key] = parse(key, value, place) if isinstance(value, str) else _checked(key, value, place)
+            origins[key] = Origin("flag", place)
+    return Config(_build(values), types.MappingProxyType(origins), tuple(sorted(unknown)), path)
+
+
+def set_value(path: Path, key: str, text: str) -> Any:
+    """The value now in the file, after checking it. Raises ConfigError; the file is then as it was."""
+    value = parse(key, text, "the command line")
+    set_in_file(path, key, list(value) if isinstance(value, tuple) else value)
+    return value
+
+
+def parse(key: str, text: str, place: str) -> Any:
+    """The typed value for a key from text; lists are separated by commas. Raises ConfigError."""
+    _, kind = _spec(key, place)
+    if kind is bool:
+        word = text.strip().lower()
+        if word not in _TRUE | _FALSE:
+            raise _wrong(key, text, place, "must be true or false")
+        return word in _TRUE
+    if kind is int:
+        try:
+            return _checked(key, int(text.strip()), place)
+        except ValueError as error:
+            raise _wrong(key, text, place, "must be a whole number") from error
+    if kind == tuple[str, ...]:
+        return _checked(key, [part.strip() for part in text.split(",") if part.strip()], place)
+    return _checked(key, text, place)
+
+
+def known_keys() -> tuple[str, ...]:
+    """Every dotted key."""
+    return tuple(_SPECS)
+
+
+def _checked(key: str, value: Any, place: str) -> Any:
+    spec, kind = _spec(key, place)
+    if kind == tuple[str, ...]:
+        if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+            raise _wrong(key, value, place, "must be a list of texts")
+        value = tuple(value)
+    elif typing.get_origin(kind) is Literal:
+        choices = typing.get_args(kind)
+        if value not in choices:
+            raise _wrong(key, value, place, f"must be one of {', '.join(choices)}")
+    elif type(value) is not kind:
+        raise _wrong(key, value, place, f"must be {_KINDS[kind]}")
+    check = spec.metadata["check"]
+    problem = check(value) if check else None
+    if problem:
+        raise _wrong(key, value, place, problem)
+    return value
+
+
+def _spec(key: str, place: str) -> tuple[Field[Any], Any]:
+    found = _SPECS.get(key)
+    if found is None:
+        near = difflib.get_close_matches(key, _SPECS, n=1, cutoff=0.4)
+        where = f"{place}: " if place else ""
+        did_you_mean = f" Did you mean {near[0]}?" if near else ""
+        raise ConfigError(f"{where}there is no setting called {key}.{did_you_mean}")
+    return found
+
+
+def _wrong(key: str, value: Any, place: str, problem: str) -> ConfigError:
+    return ConfigError(f"{place}: {key} = {value!r} {problem}.")
+
+
+def _build(values: Mapping[str, Any]) -> Settings:
+    sections = {}
+    for section in fields(Settings):
+        prefix = f"{section.name}."
+        own = {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
+        sections[section.name] = _SECTIONS[section.name](**own)
+    return Settings(**sections)
+
+
+def _get(settings: Settings, key: str) -> Any:
+    section, _, name = key.partition(".")
+    return getattr(getattr(settings, section), name)
+
+
+_KINDS: Mapping[Any, str] = {str: "a text", int: "a whole number", bool: "true or false"}
+_SECTIONS: dict[str, Any] = typing.get_type_hints(Settings)
+_SPECS: dict[str, tuple[Field[Any], Any]] = {
+    f"{section}.{spec.name}": (spec, typing.get_type_hints(kind)[spec.name])
+    for section, kind in _SECTIONS.items() for spec in fields(kind)
+}
+_ENV_NAMES = {ENV_PREFIX + key.replace(".", "_").upper(): key for key in _SPECS}
