@@ -49,7 +49,7 @@ class NodeConfig:
     """This node."""
 
     name: str = _setting("", "what peers see; chosen from words on the first run", _node_name)
-    mode: Literal["offline", "lan", "online"] = _setting("lan", "offline, lan (paired peers nearby) or online (anywhere)")
+    mode: Literal["offline", "lan", "online"] = _setting("lan", "offline, lan (peers nearby) or online (anywhere)")
     api_port: int = _setting(0, "local web and API port on 127.0.0.1; 0 is off", _within(0, 65535))
 
 

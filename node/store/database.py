@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import trio
 
-from node.errors import NewerSchema, StoreClosed, WrongKey
+from node.errors import NewerSchema, StorageError, StoreClosed, WrongKey
 from node.store.connection import Connection, DriverError, Durability, open_connection, storage_error
 from node.store.migrations import Schema, migrate
 
@@ -105,7 +105,12 @@ class Database:
 
     async def check(self) -> list[str]:
         """What is wrong with the file, in words; empty when every page and index is sound. Slow on a large file."""
-        return await self.read(_find_damage)
+        try:
+            return await self.read(_find_damage)
+        except StoreClosed:
+            raise
+        except StorageError as error:  # too damaged to be examined to the end
+            return [error.text]
 
     async def shrink_log(self) -> None:
         """Fold the write-ahead log into the database and empty it, so that deleted rows stand in no file."""
@@ -208,7 +213,7 @@ def _read(reader: Connection, call: Callable[[Connection], T], path: Path) -> T:
             return call(reader)
         finally:
             if reader.in_transaction:
-                reader.execute("COMMIT")
+                reader.execute("ROLLBACK")  # there is nothing to commit
     except DriverError as error:
         raise storage_error(error, path) from error
 
