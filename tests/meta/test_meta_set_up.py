@@ -177,3 +177,23 @@ def test_a_failed_step_leaves_no_stamp(checkout: Path) -> None:
     assert failed.returncode != 0
     recorder.write_text(body)
     assert install(checkout) != []
+
+
+@needs_compiler
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_moved_checkout_gets_a_new_environment(checkout: Path, moved: bool) -> None:
+    body = (
+        f'case "$*" in\n'
+        f'*"print(sys.executable)"*) echo "$0" ;;\n'
+        f'"-m venv"*) echo "$@" >>{checkout.parent}/made ;;\n'
+        f'*) exec {sys.executable} "$@" ;;\nesac'
+    )
+    interpreter = executable(checkout.parent / "python", body)
+    install(checkout, KITH_PYTHON=str(interpreter))
+    assert not (checkout.parent / "made").exists()
+    if moved:
+        (checkout / ".venv" / "share" / "kith" / "place").write_text("/somewhere/else\n")
+    with (checkout / "pyproject.toml").open("a") as file:
+        file.write("\n# set up again\n")
+    install(checkout, KITH_PYTHON=str(interpreter))
+    assert (checkout.parent / "made").exists() == moved
