@@ -156,7 +156,7 @@ class Calendars:
             self._folder.replace(name, _encode(changed, data), expected=digest_of(data))
             return True
 
-    def event_text(self, uid: str) -> str | None:
+    def fingerprint(self, uid: str) -> str | None:
         """A fingerprint of what the owner's calendar holds under this UID, to see whether somebody edited it since."""
         with self._lock:
             name = self.find(uid)

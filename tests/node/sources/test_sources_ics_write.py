@@ -207,12 +207,12 @@ def test_any_text_comes_back_and_stays_inside_its_event(title: str, location: st
 def test_the_fingerprint_changes_with_the_event(tmp_path: Path) -> None:
     calendars = Calendars(tmp_path, BERLIN)
     calendars.create_event(new(), stamp=STAMP)
-    first = calendars.event_text("meet-1@kith")
+    first = calendars.fingerprint("meet-1@kith")
     path = tmp_path / "owner.ics"
     path.write_bytes(path.read_bytes().replace(b"SUMMARY:Roof", b"SUMMARY:Roof and gutter"))
     assert first is not None
-    assert calendars.event_text("meet-1@kith") not in {first, None}
-    assert calendars.event_text("nobody") is None
+    assert calendars.fingerprint("meet-1@kith") not in {first, None}
+    assert calendars.fingerprint("nobody") is None
 
 
 # ------------------------------------------------------------ kill -9

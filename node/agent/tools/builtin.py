@@ -1,0 +1,33 @@
+"""The tools of version 1, put together over their sources. Must not know the loop."""
+
+from collections.abc import Mapping
+
+from node.agent.ports import Clock
+from node.agent.tools.calendar import CalendarFree, CalendarList
+from node.agent.tools.calendar_create import CalendarCreate
+from node.agent.tools.clock import ClockNow
+from node.agent.tools.contacts import ContactLookup
+from node.agent.tools.files import FileRead, FileSearch
+from node.agent.tools.notes import NoteRead, NoteSearch, NoteWrite
+from node.agent.tools.peers import PeerDirectory, PeersList
+from node.agent.tools.registry import Registry
+from node.sources.ics import Calendars
+from node.sources.notes import NoteFolder
+from node.sources.vcf import Contacts
+
+__all__ = ["builtin_tools"]
+
+
+def builtin_tools(
+    *, calendars: Calendars, contacts: Contacts, notes: NoteFolder, files: Mapping[str, NoteFolder],
+    peers: PeerDirectory, clock: Clock,
+) -> Registry:
+    """All eleven tools. files: folders of plain text by the name the owner calls them, made with suffixes=None."""
+    return Registry((
+        ClockNow(),
+        CalendarList(calendars), CalendarFree(calendars), CalendarCreate(calendars, contacts, clock),
+        ContactLookup(contacts),
+        NoteRead(notes), NoteSearch(notes), NoteWrite(notes),
+        FileRead(files), FileSearch(files),
+        PeersList(peers),
+    ))
