@@ -21,7 +21,7 @@ async def serve_api(
     socket_path: Path,
     wait_for_stop: Callable[[], Awaitable[None]],
     *,
-    task_status: "trio.TaskStatus[None]" = trio.TASK_STATUS_IGNORED,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run until wait_for_stop returns. A socket file left by a dead node is replaced: the caller holds the node's
     lock."""

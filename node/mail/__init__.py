@@ -1,0 +1,1 @@
+"""Messages between paired nodes: durable before they are sent, delivered in order and exactly once."""

@@ -1,0 +1,255 @@
+"""Delivers the outbox: one stream per reachable peer, messages in order, again after every break until acknowledged.
+
+Each message leaves through the guard under the ledger entry it was queued with; the entry is closed when the peer has
+it durably.
+Must not know how peers are reached or found.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import cast
+
+import trio
+
+from node.clock import Clock, to_ms
+from node.errors import KithError
+from node.privacy.egress import Egress, EgressClearance
+from node.privacy.policy import PeerView
+from node.store import mail
+from node.store.database import Database
+from node.store.mail import OutboxRow, OutboxState
+from protocol.channel import FrameChannel
+from protocol.errors import ChannelClosed, ChannelError, DeadlinePassed, RemoteProtocolError
+from protocol.fields import Frame
+from protocol.frames.mail import Gap, Mail, MailKind
+from protocol.machine import ChannelBroken, FinishSending, PeerFinished, Received, ResetChannel, Send
+from protocol.mail import Acknowledged, Load, MailOver, MailSender, PeerAhead, Queued
+
+__all__ = ["Deliverer"]
+
+log = logging.getLogger("kith.mail")
+
+ACK_TIMEOUT_S = 15.0
+IDLE_S = 3600.0
+RETRY_FIRST_S = 0.2
+RETRY_MOST_S = 60.0
+
+OpenChannel = Callable[[str], Awaitable[FrameChannel]]
+"""Opens a mail stream to a peer. Raises KithError or ChannelError when it cannot be reached."""
+
+FindPeer = Callable[[str], Awaitable[PeerView | None]]
+"""The paired peer as the guard sees it; None when it is not paired any more."""
+
+
+@dataclass(slots=True)
+class _Lane:
+    """The delivery to one peer: whether it is reachable, and a bell for news."""
+
+    reachable: bool = False
+    running: bool = False
+    news: trio.Event = field(default_factory=trio.Event)
+
+    def ring(self) -> None:
+        self.news.set()
+        self.news = trio.Event()
+
+
+class Deliverer:
+    """Delivers to all peers. run() must be running; the other methods only ring."""
+
+    def __init__(
+        self, database: Database, egress: Egress, open_channel: OpenChannel, find_peer: FindPeer, clock: Clock
+    ) -> None:
+        self._database = database
+        self._egress = egress
+        self._open_channel = open_channel
+        self._find_peer = find_peer
+        self._clock = clock
+        self._lanes: dict[str, _Lane] = {}
+        self._nursery: trio.Nursery | None = None
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Deliver until cancelled."""
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            task_status.started()
+            for peer_id, lane in self._lanes.items():
+                self._start(peer_id, lane)
+            await trio.sleep_forever()
+
+    def peer_up(self, peer_id: str) -> None:
+        """The peer can be reached now."""
+        lane = self._lanes.setdefault(peer_id, _Lane())
+        lane.reachable = True
+        lane.ring()
+        self._start(peer_id, lane)
+
+    def peer_down(self, peer_id: str) -> None:
+        """The peer cannot be reached; its messages wait."""
+        lane = self._lanes.get(peer_id)
+        if lane is not None:
+            lane.reachable = False
+            lane.ring()
+
+    def queued(self, peer_id: str) -> None:
+        """Something new is in the outbox for this peer."""
+        lane = self._lanes.get(peer_id)
+        if lane is not None:
+            lane.ring()
+
+    def _start(self, peer_id: str, lane: _Lane) -> None:
+        if self._nursery is not None and lane.reachable and not lane.running:
+            lane.running = True
+            self._nursery.start_soon(self._serve_lane, peer_id, lane)
+
+    async def _serve_lane(self, peer_id: str, lane: _Lane) -> None:
+        """Keep a mail stream to one peer while it is reachable."""
+        retry_s = RETRY_FIRST_S
+        try:
+            while lane.reachable:
+                bell = lane.news
+                marks = await self._database.read(mail.marks, peer_id)
+                if marks.acked >= marks.allocated:
+                    await bell.wait()
+                    continue
+                if await self._deliver(peer_id, lane):
+                    retry_s = RETRY_FIRST_S
+                    continue
+                with trio.move_on_after(retry_s):
+                    await bell.wait()
+                retry_s = min(retry_s * 2, RETRY_MOST_S)
+        finally:
+            lane.running = False
+
+    async def _deliver(self, peer_id: str, lane: _Lane) -> bool:
+        """One stream's life; True when it brought something forward."""
+        peer = await self._find_peer(peer_id)
+        if peer is None:
+            lane.reachable = False
+            return False
+        try:
+            channel = await self._open_channel(peer_id)
+        except (KithError, ChannelError) as error:
+            log.info("no mail stream to %s: %s", peer_id, error.code)
+            return False
+        stream = _MailStream(channel, peer, lane, self._database, self._egress, self._clock)
+        try:
+            await stream.run()
+        except (KithError, ChannelError, RemoteProtocolError) as error:
+            log.info("the mail stream to %s ended: %s", peer_id, error.code)
+        finally:
+            await channel.reset()
+        return stream.acknowledged > 0
+
+
+class _MailStream:
+    """One open stream to one peer."""
+
+    def __init__(
+        self, channel: FrameChannel, peer: PeerView, lane: _Lane, database: Database, egress: Egress, clock: Clock
+    ) -> None:
+        self._channel = channel
+        self._peer = peer
+        self._lane = lane
+        self._database = database
+        self._egress = egress
+        self._clock = clock
+        self._clearances: dict[int, EgressClearance] = {}
+        self.acknowledged = 0
+        self._over = False
+
+    async def run(self) -> None:
+        """Send and be acknowledged until the stream or the peer's reachability ends."""
+        marks = await self._database.read(mail.marks, self._peer.peer_id)
+        machine = MailSender(acked_seq=marks.acked, last_seq=marks.allocated)
+        events_in, events_out = trio.open_memory_channel[object](64)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._hear, machine, events_in)
+            nursery.start_soon(self._watch_outbox, marks.allocated, events_in.clone())
+            async for event in events_out:
+                await self._carry_out(machine, machine.handle(event, trio.current_time()))
+                if self._over:
+                    break
+            nursery.cancel_scope.cancel()
+
+    async def _hear(self, machine: MailSender, events: trio.MemorySendChannel[object]) -> None:
+        """Frames of the peer as events; silence while it owes an acknowledgement breaks the stream."""
+        waited_for = -1
+        while True:
+            owes = machine.in_flight > 0 or machine.state.name == "GREETING"
+            try:
+                frame = await self._channel.receive(deadline_s=ACK_TIMEOUT_S if owes else IDLE_S)
+            except DeadlinePassed:
+                if owes and waited_for == self.acknowledged:
+                    await events.send(ChannelBroken())
+                    return
+                waited_for = self.acknowledged
+                continue
+            except ChannelClosed:
+                await events.send(PeerFinished())
+                return
+            except (ChannelError, RemoteProtocolError) as error:
+                log.info("mail stream to %s: %s", self._peer.peer_id, error.code)
+                await events.send(ChannelBroken())
+                return
+            assert isinstance(frame, Frame)
+            await events.send(Received(frame))
+
+    async def _watch_outbox(self, last_seq: int, events: trio.MemorySendChannel[object]) -> None:
+        while self._lane.reachable:
+            bell = self._lane.news
+            marks = await self._database.read(mail.marks, self._peer.peer_id)
+            if marks.allocated > last_seq:
+                last_seq = marks.allocated
+                await events.send(Queued(last_seq))
+            await bell.wait()
+        await events.send(ChannelBroken())
+
+    async def _carry_out(self, machine: MailSender, commands: tuple[object, ...]) -> None:
+        for command in commands:
+            match command:
+                case Load(first_seq, last_seq):
+                    await self._send_rows(first_seq, last_seq)
+                case Acknowledged(upto_seq):
+                    await self._settle(upto_seq)
+                case Send(frame):
+                    await self._channel.send(frame)
+                case PeerAhead(upto_seq):
+                    log.warning("%s has messages up to %d that this outbox never sent", self._peer.peer_id, upto_seq)
+                case FinishSending():
+                    await self._channel.finish()
+                case ResetChannel():
+                    await self._channel.reset()
+                case MailOver(reason):
+                    log.info("mail to %s: stream over (%s)", self._peer.peer_id, reason)
+                    self._over = True
+
+    async def _send_rows(self, first_seq: int, last_seq: int) -> None:
+        rows = await self._database.read(
+            mail.pending, self._peer.peer_id, after_seq=first_seq - 1, limit=last_seq - first_seq + 1
+        )
+        expected = first_seq
+        for row in rows:
+            if row.seq > expected:
+                await self._channel.send(Gap(row.seq - 1))
+            await self._send_row(row)
+            expected = row.seq + 1
+        if expected <= last_seq:
+            await self._channel.send(Gap(last_seq))
+
+    async def _send_row(self, row: OutboxRow) -> None:
+        if row.state is OutboxState.EXPIRED:
+            return await self._channel.send(Gap(row.seq))
+        clearance = await self._egress.reopen(peer=self._peer, request_id=row.message_id)
+        kind = cast("MailKind", row.kind)
+        frame = Mail(row.seq, bytes.fromhex(row.message_id), kind, row.body, row.created_ms)
+        await self._channel.send_cleared(frame, clearance)
+        self._clearances[row.seq] = clearance
+        await self._database.write(mail.mark_sent, self._peer.peer_id, row.seq)
+
+    async def _settle(self, upto_seq: int) -> None:
+        await self._database.write(mail.acknowledge, self._peer.peer_id, upto_seq, to_ms(self._clock.now()))
+        self.acknowledged += 1
+        for seq in [seq for seq in self._clearances if seq <= upto_seq]:
+            await self._clearances.pop(seq).close("delivered")

@@ -1,0 +1,80 @@
+"""Takes a message of the owner, lets the guard decide, and makes it durable together with its ledger entry.
+
+From then on it survives any crash and is delivered when the peer is there. Must not know streams or frames.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from node.clock import Clock, Entropy, new_id, to_ms
+from node.mail.errors import MessageTooLong, NothingToSend
+from node.privacy.consent import ConsentAsker
+from node.privacy.egress import Egress, Part
+from node.privacy.labels import owner_text
+from node.privacy.policy import PeerView, Purpose
+from node.store import mail
+from node.store.database import Database
+from node.store.mail import OutboxRow
+from protocol import limits
+
+__all__ = ["CHAT", "Outbox"]
+
+CHAT = "chat.msg"
+KEEP = timedelta(days=14)
+
+
+class Outbox:
+    """The owner's outgoing messages."""
+
+    def __init__(self, database: Database, egress: Egress, clock: Clock, entropy: Entropy) -> None:
+        self._database = database
+        self._egress = egress
+        self._clock = clock
+        self._entropy = entropy
+
+    async def put(self, peer: PeerView, body: str, ask: ConsentAsker) -> OutboxRow:
+        """The durable row of one new message.
+
+        Raises MailError for a text that is no message, and EgressDenied when the guard or the owner says no; nothing is
+        queued then.
+        """
+        if not body.strip():
+            raise NothingToSend
+        if len(body) > limits.MAX_MAIL_CHARS:
+            raise MessageTooLong(f"The message has {len(body)} characters and {limits.MAX_MAIL_CHARS} are allowed.")
+        message_id = new_id(self._entropy)
+        now_ms = to_ms(self._clock.now())
+        expires_ms = now_ms + KEEP // timedelta(milliseconds=1)
+
+        def enqueue(tx: Any) -> None:
+            mail.enqueue(
+                tx,
+                peer_id=peer.peer_id,
+                message_id=message_id,
+                kind=CHAT,
+                body=body,
+                now_ms=now_ms,
+                expires_ms=expires_ms,
+            )
+
+        await self._egress.clear(
+            peer=peer,
+            purpose=Purpose.MAIL,
+            conversation=message_id,
+            request_id=message_id,
+            parts=(Part("mail", owner_text(body)),),
+            ask=ask,
+            why="a message you wrote",
+            together_with=enqueue,
+        )
+        row = await self._database.read(mail.find, message_id)
+        assert row is not None
+        return row
+
+    async def waiting(self) -> dict[str, int]:
+        """Per peer, how many messages are not delivered yet."""
+        return await self._database.read(mail.waiting)
+
+    async def expire(self) -> list[OutboxRow]:
+        """The messages whose time ran out now; the owner sees them as expired."""
+        return await self._database.write(mail.expire, to_ms(self._clock.now()))

@@ -1,0 +1,295 @@
+"""Computes answers for peers: checks the grant for each request and each piece, drives the provider's machine,
+accounts for tokens.
+
+A requester that cancels, resets or dies stops the engine within one decode. Must not know how streams are made, or
+how a grant
+was issued. Error frames carry codes, never texts or paths of this machine.
+"""
+
+import logging
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+import trio
+
+from offload.ports import (
+    ChatPrompt,
+    Engine,
+    Event,
+    Failed,
+    Finished,
+    GenerateRequest,
+    Message,
+    ModelInfo,
+    Piece,
+    Queued,
+    Resumed,
+    Started,
+    TokenPrompt,
+)
+from offload.quota import QuotaBook, QuotaExceeded
+from protocol import limits
+from protocol.channel import FrameChannel
+from protocol.errors import ChannelClosed, ChannelError, DeadlinePassed, RemoteProtocolError
+from protocol.fields import Frame
+from protocol.grants import Grant
+from protocol.inference import (
+    Admit,
+    BreakOff,
+    Conclude,
+    Decline,
+    ErrorCode,
+    InferRequest,
+    Output,
+    PromptTokens,
+    ProviderMachine,
+    RefusalCode,
+    Report,
+    Serve,
+    Spent,
+    StopWork,
+)
+from protocol.machine import ChannelBroken, FinishSending, PeerFinished, Received, Send, Tick
+
+__all__ = ["GrantBook", "InferenceServer"]
+
+log = logging.getLogger("kith.offload.server")
+
+REQUEST_WAIT_S = 10.0
+FIRST_EVENT_WAIT_S = 1.0  # the requester gives up after 3 s of silence, and a cold model takes longer to load
+REFUSALS: dict[str, RefusalCode] = {
+    "no_model": "model_absent", "model_unknown": "model_absent", "model_changed": "model_absent",
+    "prompt_too_long": "context_too_long", "lane_unsupported": "lane_unsupported", "busy": "busy",
+    "bad_prompt": "bad_request", "bad_request": "bad_request", "bad_grammar": "bad_request",
+    "engine_stopped": "shutting_down",
+}
+FAILURES: dict[str, ErrorCode] = {"engine_stopped": "shutting_down", "worker_stalled": "engine_failed"}
+
+
+class GrantBook(Protocol):
+    """The grants this node has given, as they are now."""
+
+    def grant_for(self, peer_id: str) -> Grant | None:
+        """The live grant of this peer, verified; None when there is none, it is revoked, or it ran out."""
+        ...
+
+
+class InferenceServer:
+    """Serves /kith/infer/1. One call of serve() per stream."""
+
+    def __init__(self, engine: Engine, grants: GrantBook, quota: QuotaBook) -> None:
+        self._engine = engine
+        self._grants = grants
+        self._quota = quota
+        self.active = 0
+
+    async def serve(self, channel: FrameChannel) -> None:
+        """Answer the one request of this stream. Never raises for what the peer does."""
+        self.active += 1
+        session = _Session(channel, self._engine, self._grants, self._quota)
+        try:
+            await session.run()
+        except* (ChannelError, RemoteProtocolError) as errors:
+            log.info("a request of %s ended: %s", channel.peer_id, errors.exceptions[0])
+            await channel.reset()
+        finally:
+            self.active -= 1
+
+
+class _Session:
+    """One request of one peer."""
+
+    def __init__(self, channel: FrameChannel, engine: Engine, grants: GrantBook, quota: QuotaBook) -> None:
+        self._channel = channel
+        self._engine = engine
+        self._grants = grants
+        self._quota = quota
+        self._machine = ProviderMachine()
+        self._lock = trio.Lock()
+        self._work = trio.CancelScope()
+        self._served: InferRequest | None = None
+        self._tokens_out = 0
+
+    async def run(self) -> None:
+        frame = await self._channel.receive(deadline_s=REQUEST_WAIT_S)
+        assert isinstance(frame, Frame)
+        await self._feed(Received(frame))
+        request = self._served
+        if request is None:
+            return
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._listen, request.deadline_s)
+            nursery.start_soon(self._beat)
+            with self._work:
+                await self._decide(request)
+            if self._work.cancelled_caught:
+                await self._feed(Conclude("cancelled"))
+            nursery.cancel_scope.cancel()
+
+    async def _listen(self, deadline_s: float) -> None:
+        """Hear a Cancel or the peer's end while the engine works."""
+        with trio.move_on_after(deadline_s):
+            while True:
+                try:
+                    frame = await self._channel.receive(deadline_s=deadline_s)
+                except DeadlinePassed:
+                    break
+                except ChannelClosed:
+                    return await self._feed(PeerFinished())
+                except ChannelError:
+                    return await self._feed(ChannelBroken())
+                except RemoteProtocolError:
+                    await self._channel.reset()
+                    return await self._feed(ChannelBroken())
+                assert isinstance(frame, Frame)
+                await self._feed(Received(frame))
+        await self._feed(BreakOff("deadline"))
+        self._work.cancel()
+
+    async def _beat(self) -> None:
+        """Give a sign of life while no output flows."""
+        while True:
+            await trio.sleep(limits.PROGRESS_INTERVAL_S / 2)
+            await self._feed(Tick())
+
+    async def _decide(self, request: InferRequest) -> None:
+        peer_id = self._channel.peer_id
+        grant = self._grants.grant_for(peer_id)
+        if grant is None or "infer" not in grant.services:
+            return await self._feed(Decline("not_granted"))
+        model = await self._find_model(request, grant)
+        if model is None:
+            return await self._feed(Decline("model_absent"))
+        if request.tools:
+            return await self._feed(Decline("tools_unsupported"))
+        estimate = _estimate_tokens(request) + request.max_tokens
+        try:
+            await self._quota.open(peer_id, grant, context_tokens=estimate)
+        except QuotaExceeded as over:
+            return await self._feed(Decline(_refusal(over.code), over.limit))
+        try:
+            await self._compute(request, grant, model)
+        finally:
+            self._quota.close(peer_id)
+            with trio.CancelScope(shield=True):
+                await self._quota.charge(peer_id, self._tokens_out)
+
+    async def _find_model(self, request: InferRequest, grant: Grant) -> ModelInfo | None:
+        for model in await self._engine.models():
+            granted = not grant.models or model.name in grant.models or model.digest in grant.models
+            digest_fits = request.model_digest in (None, model.digest)
+            name_fits = request.model_name in (None, model.name) or request.model_digest == model.digest
+            if granted and digest_fits and name_fits:
+                return model
+        return None
+
+    async def _compute(self, request: InferRequest, grant: Grant, model: ModelInfo) -> None:
+        admitted = False
+
+        async def admit(position: int = 0) -> None:
+            nonlocal admitted
+            if not admitted:
+                admitted = True
+                await self._feed(Admit(model.digest, position))
+
+        async with self._engine.stream(_generate_request(request, self._channel.peer_id, model, grant)) as events:
+            first = await _first_event(events)
+            if first is None:
+                await admit()
+                await self._feed(Report("loading"))
+                first = await anext(events)
+            event = first
+            while True:
+                match event:
+                    case Queued(position):
+                        await admit(position)
+                        await self._feed(Report("queued", queue_position=position))
+                    case Started(prompt_tokens):
+                        await admit()
+                        self._tokens_out += prompt_tokens
+                        await self._feed(Report("prefill", prompt_total=prompt_tokens))
+                    case Piece(text, token_ids):
+                        await admit()
+                        if not await self._pass_on(text, token_ids, grant):
+                            return
+                    case Resumed():
+                        await self._feed(Report("loading", output_tokens=self._tokens_out))
+                    case Finished(finish_reason, usage):
+                        await admit()
+                        await self._feed(Spent(usage.prompt_tokens, usage.cached_tokens, usage.output_tokens))
+                        return await self._feed(Conclude(finish_reason))
+                    case Failed(code):
+                        log.warning("the engine failed a peer's request: %s", code)
+                        if admitted:
+                            return await self._feed(BreakOff(FAILURES.get(code, "engine_failed")))
+                        return await self._feed(Decline(REFUSALS.get(code, "busy")))
+                event = await anext(events)
+
+    async def _pass_on(self, text: str, token_ids: tuple[int, ...], grant: Grant) -> bool:
+        """Send one piece; False when the grant no longer covers it."""
+        if self._grants.grant_for(self._channel.peer_id) is None:
+            await self._feed(BreakOff("revoked"))
+            return False
+        self._tokens_out += len(token_ids)
+        try:
+            await self._quota.check_tokens(self._channel.peer_id, grant, more=self._tokens_out)
+        except QuotaExceeded:
+            await self._feed(BreakOff("quota"))
+            return False
+        if text or token_ids:
+            await self._feed(Output(text, len(token_ids), token_ids))
+        return True
+
+    async def _feed(self, event: object) -> None:
+        async with self._lock:
+            for command in self._machine.handle(event, trio.current_time()):
+                match command:
+                    case Serve(request):
+                        self._served = request
+                    case StopWork():
+                        self._work.cancel()
+                    case Send(frame):
+                        await self._channel.send(frame)
+                    case FinishSending():
+                        await self._channel.finish()
+
+
+async def _first_event(events: AsyncIterator[Event]) -> Event | None:
+    with trio.move_on_after(FIRST_EVENT_WAIT_S):
+        return await anext(events)
+    return None
+
+
+def _refusal(code: str) -> RefusalCode:
+    known: dict[str, RefusalCode] = {"busy": "busy", "quota": "quota", "context_too_long": "context_too_long"}
+    return known.get(code, "quota")
+
+
+def _estimate_tokens(request: InferRequest) -> int:
+    """About four characters a token; exact for token ids. The engine's own count decides in the end."""
+    if isinstance(request.prompt, PromptTokens):
+        return len(request.prompt.token_ids) + len(request.token_ids_so_far)
+    chars = sum(len(part.text) for part in request.prompt.parts) + len(request.text_so_far)
+    return chars // 4 + 1
+
+
+def _generate_request(request: InferRequest, peer_id: str, model: ModelInfo, grant: Grant) -> GenerateRequest:
+    prompt: ChatPrompt | TokenPrompt
+    if isinstance(request.prompt, PromptTokens):
+        prompt = TokenPrompt(request.prompt.token_ids)
+    else:
+        prompt = ChatPrompt(tuple(Message(part.role, part.text) for part in request.prompt.parts))
+    return GenerateRequest(
+        request_id=f"{peer_id}/{request.request_id.hex()}",
+        prompt=prompt,
+        principal=peer_id,
+        model=model.digest,
+        max_tokens=request.max_tokens,
+        temperature=request.temperature,
+        seed=request.seed or 0,
+        stop=request.stop,
+        lane=request.lane,
+        text_so_far=request.text_so_far,
+        token_ids_so_far=request.token_ids_so_far,
+        context_limit=grant.max_context,
+    )
