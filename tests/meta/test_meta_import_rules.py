@@ -19,7 +19,7 @@ PLANTED = {
     "node/store/planted_layer.py": ("import node.agent.ports", "inside node, outer layers import inner ones"),
     "node/agent/planted_wire.py": ("import node.net", "only the privacy guard may send"),
     "node/identity/planted_libp2p.py": ("from libp2p import new_host", "only node.net imports libp2p"),
-    "offload/planted_engine.py": ("import offload.engine", "only the engine's worker processes import the engine"),
+    "offload/planted_engine.py": ("import offload.engine", "only the engine's worker process imports the engine"),
     "offload/planted_llama.py": ("import llama_cpp", "only offload.engine imports llama_cpp"),
     "node/sources/planted_vectors.py": ("import search.vectors", "only the scan worker imports the static vectors"),
     "search/planted_words.py": ("import wordllama", "only search.vectors imports wordllama"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import json
 import sys
 import zipfile
 from pathlib import Path
@@ -212,8 +211,8 @@ def test_a_model_in_place_is_recognised_and_a_changed_one_is_not(data: ModuleTyp
     model = embedded(data, b"source")
     assert not data.in_place(model, tmp_path)
     (tmp_path / "small.gguf").write_bytes(b"made")
-    origin = {"source_sha256": model.sha256, "sha256": hashlib.sha256(b"made").hexdigest()}
-    (tmp_path / "small.gguf.origin.json").write_text(json.dumps(origin))
+    made = hashlib.sha256(b"made").hexdigest()
+    (tmp_path / "small.gguf.toml").write_text(f'source_digest = "{model.sha256}"\ndigest = "{made}"\n')
     assert data.in_place(model, tmp_path)
     (tmp_path / "small.gguf").write_bytes(b"changed")
     assert not data.in_place(model, tmp_path)
