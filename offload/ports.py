@@ -156,7 +156,11 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EngineHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """How the engine is. box maps each layer of the worker's box to "held" or the reason why it is missing."""
+    """How the engine is.
+
+    box: each layer of the worker's box -> "held" or the reason why it is missing. probe: what the worker tried from
+    inside -> "possible" or the refusal.
+    """
 
     state: EngineState
     detail: str = ""
@@ -168,6 +172,7 @@ class EngineHealth(msgspec.Struct, frozen=True, kw_only=True):
     threads: int = 0
     backend: str = ""
     box: Mapping[str, str] = {}
+    probe: Mapping[str, str] = {}
 
 
 class Engine(Protocol):

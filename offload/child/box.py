@@ -13,11 +13,12 @@ import os
 import platform
 import resource
 import signal
+import sysconfig
 from collections.abc import Sequence
 
 from offload.child.syscalls import deny_syscalls
 
-__all__ = ["HELD", "enter_box", "limit_memory", "limit_resources", "tie_to_parent"]
+__all__ = ["HELD", "enter_box", "limit_memory", "limit_resources", "runtime_paths", "tie_to_parent"]
 
 HELD = "held"
 
@@ -53,6 +54,12 @@ def _checked(result: int, what: str) -> int:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
     return result
+
+
+def runtime_paths() -> tuple[str, ...]:
+    """Folders of the interpreter and the installed packages: code, which some modules load late, and nobody's data."""
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    return tuple(dict.fromkeys(sysconfig.get_path(name) for name in names))
 
 
 def tie_to_parent(parent_pid: int) -> str:

@@ -64,7 +64,7 @@ class Supervisor:
         self._is_busy = is_busy
         self._wanted = trio.Event()
         self._changed = trio.Condition()
-        self._child: Child | None = None
+        self.child: Child | None = None       # the present process, ready or not
         self._failed_starts = 0
         self._last_use_s = 0.0
         self.state: ChildState = "idle"
@@ -75,11 +75,6 @@ class Supervisor:
         """How often the child died without being told to."""
         return self._crashes.total
 
-    @property
-    def pid(self) -> int | None:
-        """The present process, ready or not."""
-        return self._child.pid if self._child is not None else None
-
     def release(self) -> None:
         """End a quarantine before its time."""
         self._crashes.release()
@@ -88,8 +83,8 @@ class Supervisor:
 
     def kill(self) -> None:
         """End the present process as a crash: for a child that no longer moves."""
-        if self._child is not None:
-            self._child.kill()
+        if self.child is not None:
+            self.child.kill()
 
     async def ready(self, *, deadline_s: float = 120.0) -> Child:
         """The child, started when necessary.
@@ -101,8 +96,8 @@ class Supervisor:
             async with self._changed:
                 while True:
                     self._last_use_s = trio.current_time()
-                    if self.state == "ready" and self._child is not None:
-                        return self._child
+                    if self.state == "ready" and self.child is not None:
+                        return self.child
                     if self.state == "stopped":
                         raise ChildClosed()
                     if self.state == "quarantined" and self._crashes.quarantined(trio.current_time()):
@@ -158,12 +153,12 @@ class Supervisor:
         except OSError as error:
             self.detail = error.strerror or "could not be started"
             return Death(127, wanted=False), False
-        self._child = child
+        self.child = child
         was_ready = False
         try:
             was_ready = await self._pump(child)
         finally:
-            self._child = None
+            self.child = None
             with trio.CancelScope(shield=True):
                 death = await child.end()
         return death, was_ready

@@ -13,6 +13,7 @@ from offload.engine.errors import ModelNotLoadable, TextNotUsable
 os.environ.setdefault("GOMP_SPINCOUNT", "0")
 
 import numpy as np
+import numpy.ctypeslib  # numpy would load it late, when the box is shut
 from llama_cpp import llama_cpp as C
 
 __all__ = ["Model", "instruction_sets", "open_library"]

@@ -1,0 +1,208 @@
+"""The engine on this device: the models on disk, each served by a boxed worker process, started when it is needed.
+
+Implements offload.ports.Engine. Its worker's death is an event of an answer and never this process's. Must not know
+llama.cpp, peers or the node.
+"""
+
+import logging
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import trio
+from trio import TaskStatus
+
+from offload.answer_stream import AnswerStream
+from offload.catalogue import Catalogue, ModelFile
+from offload.child.policy import RestartPolicy
+from offload.errors import EngineBusy, EngineStopped, ModelChanged, ModelUnknown, NoModel
+from offload.kernels import KernelVerdict
+from offload.model_host import HostLimits, ModelHost
+from offload.ports import EngineHealth, EngineState, Event, GenerateRequest, ModelInfo, Prompt
+from offload.request_limits import check_prompt, check_request
+
+__all__ = ["LocalEngine", "physical_cores"]
+
+_SCAN_FRESH_S = 2.0
+_log = logging.getLogger(__name__)
+
+
+class LocalEngine:
+    """Serves the models of some folders. Requests are answered while run() runs."""
+
+    def __init__(
+        self, models_dirs: Sequence[Path], *, cache_dir: Path | None = None, default_model: str | None = None,
+        limits: HostLimits | None = None, threads: int | None = None, most_loaded: int = 1,
+        policy: RestartPolicy | None = None,
+    ) -> None:
+        """cache_dir: where digests and the CPU's verdict are remembered, no text of anyone; None: nowhere.
+
+        default_model: name or digest. threads: None for all physical cores. most_loaded: worker processes at once; an
+        idle one makes room for another.
+        """
+        self._catalogue = Catalogue(models_dirs, cache_dir / "digests.json" if cache_dir else None)
+        self._kernels = KernelVerdict(cache_dir / "kernels.json" if cache_dir else None)
+        self._default = default_model
+        self._limits = replace(limits or HostLimits(), threads=threads or physical_cores())
+        self._most_loaded = most_loaded
+        self._policy = policy
+        self._hosts: dict[str, tuple[ModelHost, trio.CancelScope]] = {}
+        self._nursery: trio.Nursery | None = None
+        self._scanning = trio.Lock()
+        self._choosing = trio.Lock()
+        self._found: list[ModelFile] = []
+        self._scanned_s = float("-inf")
+
+    async def run(self, *, task_status: TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve until cancelled; then the workers are ended and every open answer fails with engine_stopped."""
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                task_status.started()
+                await trio.sleep_forever()
+        finally:
+            self._nursery = None
+
+    def stream(self, request: GenerateRequest) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+        """The events of one answer; leaving the context cancels it."""
+        return self._stream(request)
+
+    async def models(self) -> list[ModelInfo]:
+        """The models that can be asked for, the default first."""
+        return [self._info(model) for model in await self._usable()]
+
+    async def count_tokens(self, prompt: Prompt, *, model: str | None = None) -> int:
+        """How many tokens this prompt takes; starts the model's worker when necessary. Raises EngineError."""
+        check_prompt(prompt)
+        return await (await self._host_for(model)).count(prompt)
+
+    async def health(self) -> EngineHealth:
+        """The present state, without waiting for a worker."""
+        models = await self._usable()
+        if self._nursery is None:
+            return EngineHealth(state="stopped")
+        if not models:
+            return EngineHealth(state="no_model", detail=str(NoModel()))
+        if not self._hosts:
+            return EngineHealth(state="idle", model=self._info(models[0]), threads=self._limits.threads)
+        host = max((host for host, _ in self._hosts.values()), key=lambda host: host.jobs)
+        state: EngineState = host.supervisor.state
+        facts = host.ready_facts
+        last_s = host.last_token_s
+        return EngineHealth(
+            state=state, detail=host.supervisor.detail, model=self._info(host.model), running=host.jobs - host.queued,
+            queued=host.queued, last_token_age_s=None if last_s is None else trio.current_time() - last_s,
+            restarts=host.supervisor.restarts, threads=self._limits.threads, backend=facts.backend if facts else "",
+            box=facts.box if facts else {}, probe=facts.probe if facts else {})
+
+    async def warm(self, model: str | None = None) -> None:
+        """Load a model before anyone asks. Raises EngineError."""
+        await (await self._host_for(model)).ready()
+
+    def release(self) -> None:
+        """End every quarantine: the owner says it is fixed."""
+        for host, _ in self._hosts.values():
+            host.supervisor.release()
+
+    @property
+    def worker_pids(self) -> tuple[int, ...]:
+        """The present worker processes."""
+        children = (host.supervisor.child for host, _ in self._hosts.values())
+        return tuple(child.pid for child in children if child is not None)
+
+    # -- inside
+
+    @asynccontextmanager
+    async def _stream(self, request: GenerateRequest) -> AsyncIterator[AsyncIterator[Event]]:
+        answer = AnswerStream(request, self._host_of)
+        try:
+            yield answer
+        finally:
+            await answer.aclose()
+
+    async def _host_of(self, request: GenerateRequest) -> ModelHost:
+        check_request(request)
+        return await self._host_for(request.model)
+
+    async def _host_for(self, wanted: str | None) -> ModelHost:
+        """The host of a model, started when necessary. Raises EngineError."""
+        model = await self._choose(wanted)
+        async with self._choosing:
+            if self._nursery is None:
+                raise EngineStopped()
+            known = self._hosts.get(model.digest)
+            if known is not None:
+                return known[0]
+            while len(self._hosts) >= self._most_loaded:
+                idle = next((key for key, (host, _) in self._hosts.items() if not host.busy), None)
+                if idle is None:
+                    raise EngineBusy("Another model is at work and there is no room for a second one.")
+                self._hosts.pop(idle)[1].cancel()
+            host = ModelHost(model, self._limits, self._kernels, policy=self._policy)
+            scope = trio.CancelScope()
+            self._hosts[model.digest] = (host, scope)
+            self._nursery.start_soon(self._run_host, host, scope)
+            return host
+
+    @staticmethod
+    async def _run_host(host: ModelHost, scope: trio.CancelScope) -> None:
+        with scope:
+            await host.run()
+
+    async def _choose(self, wanted: str | None) -> ModelFile:
+        models = await self._usable()
+        if wanted is None:
+            if not models:
+                raise NoModel()
+            return models[0]
+        for model in models:
+            if _is_called(model, wanted):
+                return model
+        if any(_is_called(model, wanted) for model in self._found):
+            raise ModelChanged()
+        raise ModelUnknown() if models else NoModel()
+
+    async def _usable(self) -> list[ModelFile]:
+        """Models that may be loaded, the default first."""
+        async with self._scanning:
+            if trio.current_time() - self._scanned_s > _SCAN_FRESH_S:
+                self._found = await trio.to_thread.run_sync(self._catalogue.scan)
+                self._scanned_s = trio.current_time()
+                for model in self._found:
+                    if model.changed:
+                        _log.warning("%s is not the file that was installed; it is not used", model.path.name)
+        usable = [model for model in self._found if not model.changed]
+        default = self._default
+        if default is not None:
+            usable.sort(key=lambda model: not _is_called(model, default))
+        return usable
+
+    def _info(self, model: ModelFile) -> ModelInfo:
+        known = self._hosts.get(model.digest)
+        facts = known[0].ready_facts if known is not None else None
+        record = model.record
+        return ModelInfo(
+            name=record.name, digest=model.digest, size_bytes=model.size_bytes, quantisation=record.quantisation,
+            context_tokens=facts.context_tokens if facts else min(record.context_tokens, self._limits.context_tokens),
+            licence=record.licence if record.licence != "unknown" or not facts else facts.licence or "unknown",
+            loaded=known is not None and known[0].supervisor.state == "ready",
+            placeholder_style=record.placeholder_style)
+
+
+def physical_cores() -> int:
+    """Cores this process may use, hyperthreads counted once."""
+    usable = os.sched_getaffinity(0)
+    cores = set()
+    for cpu in usable:
+        try:
+            siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list").read_text("ascii")
+        except OSError:
+            siblings = str(cpu)
+        cores.add(siblings)
+    return max(1, len(cores))
+
+
+def _is_called(model: ModelFile, name: str) -> bool:
+    return name.lower() in {model.digest, model.record.name.lower(), model.path.stem.lower(), model.path.name.lower()}

@@ -1,0 +1,321 @@
+"""One model's worker process as the daemon sees it: answers go in and out, and survive the process.
+
+Implements what the supervisor asks of a child's owner. Must not know which models there are, llama.cpp, or peers.
+"""
+
+import logging
+import math
+from dataclasses import dataclass, field
+
+import msgspec
+import trio
+
+from offload.catalogue import ModelFile
+from offload.child.errors import ChildClosed, ChildError, ChildGone, ChildQuarantined, ChildStartFailed
+from offload.child.policy import RestartPolicy
+from offload.child.process import Child, Death, start_child
+from offload.child.supervisor import Supervisor
+from offload.errors import (
+    EngineError,
+    EngineStopped,
+    ModelUnusable,
+    RequestRefused,
+    WorkerDied,
+    WorkerQuarantined,
+    WorkerStalled,
+)
+from offload.kernels import KernelVerdict
+from offload.ports import Event, Failed, Finished, GenerateRequest, Piece, Prompt
+from offload.worker_frames import (
+    CancelJob,
+    CannotStart,
+    Count,
+    Counted,
+    Ping,
+    Pong,
+    Ready,
+    Serve,
+    Step,
+    Submit,
+    decode_report,
+    encode,
+)
+
+__all__ = ["HostLimits", "Job", "ModelHost"]
+
+_PING_EVERY_S = 5.0
+_PONG_DEADLINE_S = 30.0
+_STALL_S = 120.0
+_COUNT_DEADLINE_S = 30.0
+_CANCEL_DEADLINE_S = 2.0
+_SPARE_EVENTS = 64
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class HostLimits:
+    """What one worker gets: context cells for all its answers together, answers at once, answers waiting, threads."""
+
+    context_tokens: int = 4096
+    slots: int = 4
+    queue_limit: int = 16
+    threads: int = 2
+    idle_stop_s: float = math.inf
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One request on its way through the worker. Its inbox gets events, or how the worker ended."""
+
+    job_id: str
+    inbox: trio.MemoryReceiveChannel[Event | Death]
+    post: trio.MemorySendChannel[Event | Death]
+    sent: bool = False
+    over: bool = False
+
+
+@dataclass(slots=True)
+class _Counting:
+    done: trio.Event = field(default_factory=trio.Event)
+    result: Counted | None = None
+
+
+class ModelHost:
+    """Serves one model file; run() must be running."""
+
+    def __init__(
+        self, model: ModelFile, limits: HostLimits, kernels: KernelVerdict, *, policy: RestartPolicy | None = None,
+    ) -> None:
+        self.model = model
+        self.limits = limits
+        self.ready_facts: Ready | None = None
+        self.last_token_s: float | None = None
+        self.queued = 0
+        self.running = 0
+        self._kernels = kernels
+        self._fast = True
+        self._jobs: dict[str, Job] = {}
+        self._counting: dict[int, _Counting] = {}
+        self._numbers = 0
+        self._unusable = False
+        self._pong_s = 0.0
+        self._moved: tuple[int, float] = (0, 0.0)
+        self.supervisor = Supervisor(
+            f"engine worker for {model.record.name}", self, policy=policy, idle_stop_s=limits.idle_stop_s,
+            is_busy=lambda: self.busy)
+
+    @property
+    def busy(self) -> bool:
+        """Whether anyone waits for it."""
+        return bool(self._jobs or self._counting)
+
+    @property
+    def jobs(self) -> int:
+        """How many answers are under way."""
+        return len(self._jobs)
+
+    async def run(self) -> None:
+        """Supervise until cancelled; whoever still waits is then told that the engine stops."""
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self.supervisor.run)
+                nursery.start_soon(self._watch)
+        finally:
+            self._fail_all(EngineStopped())
+
+    async def ready(self) -> None:
+        """Wait until the worker has loaded its model. Raises EngineError."""
+        await self._child()
+
+    async def submit(self, request: GenerateRequest) -> Job:
+        """Hand a request to the worker, started when necessary. Raises EngineError."""
+        self._numbers += 1
+        post, inbox = trio.open_memory_channel[Event | Death](request.max_tokens + _SPARE_EVENTS)
+        job = Job(f"job-{self._numbers}", inbox, post)
+        self._jobs[job.job_id] = job
+        try:
+            child = await self._child()
+            order = Submit(msgspec.structs.replace(request, request_id=job.job_id))
+            job.sent = True
+            await child.send(encode(order))
+        except ChildGone:
+            # The death notice lies in the inbox or is about to.
+            return job
+        except BaseException:
+            self._forget(job)
+            raise
+        return job
+
+    async def cancel(self, job: Job) -> None:
+        """Stop an answer: nothing more is decoded for it after the step that is running. Never raises ChildError."""
+        if job.over:
+            return
+        self._forget(job)
+        child = self.supervisor.child
+        if child is None or not job.sent:
+            return
+        with trio.CancelScope(shield=True), trio.move_on_after(_CANCEL_DEADLINE_S):
+            try:
+                await child.send(encode(CancelJob(job.job_id)))
+            except ChildGone:
+                _log.debug("the worker was gone before a cancel reached it")
+
+    async def count(self, prompt: Prompt) -> int:
+        """Tokens of a prompt. Raises EngineError."""
+        self._numbers += 1
+        number = self._numbers
+        counting = self._counting[number] = _Counting()
+        try:
+            child = await self._child()
+            await child.send(encode(Count(number, prompt)))
+            with trio.fail_after(_COUNT_DEADLINE_S):
+                await counting.done.wait()
+        except (ChildGone, trio.TooSlowError) as error:
+            raise WorkerStalled() from error
+        finally:
+            del self._counting[number]
+        if counting.result is None:
+            raise WorkerDied()
+        if counting.result.code:
+            refusal = RequestRefused(counting.result.message)
+            refusal.code = counting.result.code
+            raise refusal
+        return counting.result.tokens
+
+    async def _child(self) -> Child:
+        try:
+            return await self.supervisor.ready()
+        except ChildQuarantined as error:
+            raise WorkerQuarantined(f"The model's worker died too often: {error}.") from error
+        except ChildStartFailed as error:
+            raise ModelUnusable(f"The model could not be loaded: {error}.") from error
+        except ChildClosed as error:
+            raise EngineStopped() from error
+        except ChildGone as error:
+            raise WorkerStalled() from error
+
+    # -- what the supervisor asks
+
+    def launch(self) -> Child:
+        """Start the worker's process."""
+        self._unusable = False
+        return start_child("offload.worker")
+
+    def greeting(self) -> bytes:
+        """Which model, and with how much."""
+        self._fast = self._kernels.fast
+        return encode(Serve(
+            model_path=str(self.model.path), digest=self.model.digest, context_tokens=self.limits.context_tokens,
+            slots=self.limits.slots, queue_limit=self.limits.queue_limit, threads=self.limits.threads,
+            extra_buffers=self._fast))
+
+    def became_ready(self, payload: bytes) -> None:
+        """Take note of the box and the model's facts, or of why it can't be loaded."""
+        match _decoded(payload):
+            case Ready() as facts:
+                self.ready_facts = facts
+                self._pong_s = trio.current_time()
+                self._moved = (-1, self._pong_s)
+                missing = {layer: state for layer, state in facts.box.items() if state != "held"}
+                open_ways = [attempt for attempt, found in facts.probe.items() if found == "possible"]
+                if missing or open_ways:
+                    _log.warning("the engine worker's box has gaps: %s %s", missing, open_ways)
+            case CannotStart(message=message):
+                self._unusable = True
+                raise ChildStartFailed(message)
+            case _:
+                raise ChildStartFailed("it spoke out of turn")
+
+    def received(self, payload: bytes) -> None:
+        """Sort events to their answers."""
+        match _decoded(payload):
+            case Step(events=events):
+                for job_id, event in events:
+                    self._deliver(job_id, event)
+            case Counted() as counted:
+                counting = self._counting.get(counted.count_id)
+                if counting is not None:
+                    counting.result = counted
+                    counting.done.set()
+            case Pong() as pong:
+                self._pong_s = trio.current_time()
+                self.running, self.queued = pong.running, pong.queued
+                if pong.decodes != self._moved[0] or not pong.running:
+                    self._moved = (pong.decodes, self._pong_s)
+            case _:
+                raise ChildError("it spoke out of turn")
+
+    def died(self, death: Death, *, was_ready: bool) -> bool:
+        """Tell those whose answers it was writing; back when there are any, or when a slower way may work."""
+        self.running = self.queued = 0
+        wanted_back = self.busy and not self._unusable
+        for counting in self._counting.values():
+            counting.done.set()
+        for job in list(self._jobs.values()):
+            if job.sent:
+                self._post(job, death)
+        if not was_ready and self._fast and self._kernels.blame(death):
+            _log.warning("the engine's fast kernels end with %s on this CPU; going on without them", death.reason)
+            return True
+        return wanted_back
+
+    def gave_up(self, reason: str) -> None:
+        """Nobody needs to wait any longer."""
+        self._fail_all(WorkerQuarantined(f"The model's worker died too often: {reason}."))
+
+    # -- inside
+
+    def _deliver(self, job_id: str, event: Event) -> None:
+        job = self._jobs.get(job_id)
+        if job is None:
+            return      # cancelled meanwhile
+        if isinstance(event, Piece):
+            self.last_token_s = trio.current_time()
+        self._post(job, event)
+        if isinstance(event, Finished | Failed):
+            self._forget(job)
+
+    def _post(self, job: Job, event: Event | Death) -> None:
+        try:
+            job.post.send_nowait(event)
+        except trio.WouldBlock as error:
+            self._forget(job)
+            raise ChildError("it sent more than was asked for") from error
+        if isinstance(event, Death):
+            self._forget(job)
+
+    def _forget(self, job: Job) -> None:
+        job.over = True
+        self._jobs.pop(job.job_id, None)
+        job.post.close()
+
+    def _fail_all(self, error: EngineError) -> None:
+        for job in list(self._jobs.values()):
+            self._deliver(job.job_id, Failed(error.code, str(error), error.hint))
+
+    async def _watch(self) -> None:
+        """End a worker that shows no life, or that decodes nothing while it should."""
+        while True:
+            await trio.sleep(_PING_EVERY_S)
+            child = self.supervisor.child
+            now_s = trio.current_time()
+            if child is None or self.supervisor.state != "ready" or not self.busy:
+                self._pong_s = now_s
+                self._moved = (-1, now_s)
+                continue
+            if now_s - self._pong_s > _PONG_DEADLINE_S or now_s - self._moved[1] > _STALL_S:
+                _log.warning("the engine worker no longer moves and is ended")
+                self.supervisor.kill()
+                continue
+            try:
+                await child.send(encode(Ping()))
+            except ChildGone:
+                continue
+
+
+def _decoded(payload: bytes) -> Ready | CannotStart | Step | Counted | Pong | None:
+    try:
+        report = decode_report(payload)
+    except msgspec.DecodeError as error:
+        raise ChildError("it sent what can't be read") from error
+    return report if isinstance(report, Ready | CannotStart | Step | Counted | Pong) else None

@@ -1,0 +1,137 @@
+"""What the daemon and the engine's worker process say to each other over their pipe.
+
+The worker reads untrusted model files, so what it sends is decoded strictly into these types and nothing else. Must not
+know who sends, or how.
+"""
+
+import msgspec
+
+from offload.ports import Event, GenerateRequest, Prompt
+
+__all__ = [
+    "CancelJob", "CannotStart", "Convert", "Converted", "Count", "Counted", "Opening", "Order", "Ping", "Pong", "Ready",
+    "Report", "Serve", "Step", "Submit", "decode_opening", "decode_order", "decode_report", "encode",
+]
+
+
+class Serve(msgspec.Struct, frozen=True, tag="serve", kw_only=True):
+    """Opening: load this model and answer. cache_folder is the only writable path, empty for none."""
+
+    model_path: str
+    digest: str
+    context_tokens: int
+    slots: int
+    queue_limit: int
+    threads: int
+    extra_buffers: bool
+    cache_folder: str = ""
+
+
+class Convert(msgspec.Struct, frozen=True, tag="convert"):
+    """Opening: write one model in another quantisation, then end. Only the target's folder is writable."""
+
+    source_path: str
+    target_path: str
+    quantisation: str
+
+
+class Submit(msgspec.Struct, frozen=True, tag="submit"):
+    """Order: answer this."""
+
+    request: GenerateRequest
+
+
+class CancelJob(msgspec.Struct, frozen=True, tag="cancel"):
+    """Order: stop this one."""
+
+    request_id: str
+
+
+class Count(msgspec.Struct, frozen=True, tag="count"):
+    """Order: say how many tokens this is."""
+
+    count_id: int
+    prompt: Prompt
+
+
+class Ping(msgspec.Struct, frozen=True, tag="ping"):
+    """Order: show that you live."""
+
+
+class CannotStart(msgspec.Struct, frozen=True, tag="cannot_start"):
+    """Report: the opening can't be carried out."""
+
+    code: str
+    message: str
+
+
+class Ready(msgspec.Struct, frozen=True, tag="ready", kw_only=True):
+    """Report: the model is loaded. box: layer -> "held" or reason; probe: attempt -> "possible" or the refusal."""
+
+    context_tokens: int
+    threads: int
+    backend: str
+    description: str
+    licence: str
+    has_template: bool
+    box: dict[str, str]
+    probe: dict[str, str]
+
+
+class Converted(msgspec.Struct, frozen=True, tag="converted"):
+    """Report: the file is written. The box that held meanwhile, as in Ready."""
+
+    box: dict[str, str]
+
+
+class Step(msgspec.Struct, frozen=True, tag="step"):
+    """Report: what one scheduler step brought, as (request id, event)."""
+
+    events: list[tuple[str, Event]]
+
+
+class Counted(msgspec.Struct, frozen=True, tag="counted"):
+    """Report: the count, or a code and message."""
+
+    count_id: int
+    tokens: int
+    code: str = ""
+    message: str = ""
+
+
+class Pong(msgspec.Struct, frozen=True, tag="pong"):
+    """Report: decodes done since the start, answers at work and waiting."""
+
+    decodes: int
+    running: int
+    queued: int
+
+
+Opening = Serve | Convert
+Order = Submit | CancelJob | Count | Ping
+Report = Ready | CannotStart | Converted | Step | Counted | Pong
+
+_encoder = msgspec.msgpack.Encoder()
+_openings: msgspec.msgpack.Decoder[Opening] = msgspec.msgpack.Decoder(Opening)
+_orders: msgspec.msgpack.Decoder[Order] = msgspec.msgpack.Decoder(Order)
+_reports: msgspec.msgpack.Decoder[Report] = msgspec.msgpack.Decoder(Report)
+
+
+def encode(frame: Opening | Order | Report) -> bytes:
+    """The frame as msgpack."""
+    return _encoder.encode(frame)
+
+
+def decode_opening(payload: bytes) -> Opening:
+    """The first frame to a worker. Raises msgspec.DecodeError."""
+    return _openings.decode(payload)
+
+
+def decode_order(payload: bytes) -> Order:
+    """Any later frame to a worker. Raises msgspec.DecodeError."""
+    return _orders.decode(payload)
+
+
+def decode_report(payload: bytes) -> Report:
+    """A frame from a worker. Raises msgspec.DecodeError."""
+    return _reports.decode(payload)
