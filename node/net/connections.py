@@ -64,7 +64,7 @@ class ConnectionTable:
 
     def best(self, peer_id: str) -> Connection | None:
         """The connection to open streams on, or None."""
-        live = [one for one in self._by_peer.get(peer_id, ()) if not one.losing]
+        live = [one for one in self._by_peer.get(peer_id, ()) if not one.losing and not one.muxer.is_closed]
         return live[-1] if live else None
 
     def of(self, peer_id: str) -> list[Connection]:

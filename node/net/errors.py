@@ -27,6 +27,7 @@ Must not import libp2p: the daemon loads this before the network.
 from collections.abc import Mapping
 
 from node.errors import KithError, NotPaired, PeerUnreachable, UsageError
+from protocol.errors import ProtocolError
 
 __all__ = [
     "AddressInUse", "BadAddress", "DialFailed", "GateRefused", "ListenError", "MuxViolation", "NegotiationFailed",
@@ -130,7 +131,8 @@ class GateRefused(WireError):
 
 
 def root_cause(error: BaseException) -> BaseException:
-    """The leaf that started it: first members of nested groups, then the end of the chain of causes.
+    """The leaf that started it: first members of nested groups, then the chain of causes to its end, or to an error of
+    ours, which already says what happened.
 
     libp2p raises ordinary failures wrapped four to six groups deep; matching a type before unwrapping never matches.
     """
@@ -139,7 +141,7 @@ def root_cause(error: BaseException) -> BaseException:
         seen.add(id(error))
         if isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        elif error.__cause__ is not None:
+        elif error.__cause__ is not None and not isinstance(error, KithError | ProtocolError):
             error = error.__cause__
     return error
 

@@ -17,6 +17,7 @@ from node.net.gate import Gate
 from node.net.limits import NetLimits
 from node.net.muxstream import MuxStream
 from node.net.streams import PeerStream
+from protocol.errors import ProtocolError
 
 __all__ = ["StreamGuard"]
 
@@ -66,9 +67,14 @@ class StreamGuard:
     async def _handle(self, stream: PeerStream) -> bool:
         try:
             await self._on_stream(stream)
-        except Exception as error:  # a bug in one handler must not end the node; its text may be personal: type only
-            self.caught += 1
-            _log.error("the handler of %s failed: %s", stream.protocol, type(root_cause(error)).__name__)
+        except Exception as error:  # a bug in one handler must not end the node
+            cause = root_cause(error)
+            if isinstance(cause, ProtocolError):
+                _log.info("a stream of %s ended: %s", stream.protocol, cause.code)
+            else:
+                self.caught += 1
+                # its text may hold something personal: the type only
+                _log.error("the handler of %s failed: %s", stream.protocol, type(cause).__name__)
             return False
         await stream.linger(self._limits.linger_s)
         return True

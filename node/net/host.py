@@ -7,12 +7,12 @@ and each call is a new session. It must not know frames, links or what a protoco
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import trio
 from libp2p.crypto.ed25519 import create_new_key_pair
 from libp2p.peer.id import ID
 from libp2p.stream_muxer.exceptions import MuxedConnError, MuxedStreamError
-from trio import TaskStatus
 
 from node.errors import NotPaired
 from node.net import addresses, dial, negotiate
@@ -26,9 +26,17 @@ from node.net.session import Session
 from node.net.streams import PeerStream
 from protocol.names import PROTOCOLS
 
-__all__ = ["ConnectionInfo", "Network"]
+__all__ = ["ConnectionInfo", "Network", "ServeStatus"]
 
 _log = logging.getLogger(__name__)
+
+
+class ServeStatus(Protocol):
+    """Who waits for serve() to be ready; trio's task_status fits."""
+
+    def started(self, value: list[str]) -> None:
+        """The addresses listened on."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,7 @@ class Network:
         return self._guard.caught
 
     async def serve(
-        self, listen: Sequence[str], *, task_status: TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED
+        self, listen: Sequence[str], *, task_status: ServeStatus = trio.TASK_STATUS_IGNORED
     ) -> None:
         """Be on the network until cancelled; task_status gets the real addresses. Afterwards every port is refused and
         every connection closed. Raises ListenError or BadAddress before it starts; RuntimeError when already

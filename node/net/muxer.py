@@ -309,7 +309,7 @@ class Muxer(IMuxedConn):  # type: ignore[misc]  # libp2p is untyped to mypy
 
     def _on_end(self, stream: MuxStream, flags: int, body_bytes: int) -> None:
         if flags & yamux.RST:
-            stream.on_lost("the peer reset the stream", drop=True)
+            stream.on_lost("the peer reset the stream", drop=False)  # what came before it may still be read
             self._body_to = None
         elif flags & yamux.FIN and body_bytes:
             self._fin_after_body = True

@@ -16,7 +16,6 @@ from libp2p.peer.id import ID
 from libp2p.peer.peerstore import PeerStore
 from libp2p.tools.anyio_service import background_trio_service
 from libp2p.transport.exceptions import MuxerUpgradeFailure
-from trio import TaskStatus
 
 from node.net.addresses import Address
 from node.net.admission import Admission
@@ -78,7 +77,9 @@ class Session:
         """Serve until cancelled. Raises ListenError before started() when an address cannot be listened on."""
         async with trio.open_nursery() as outer:
             try:
-                await outer.start(self._live)
+                live = trio.Event()
+                outer.start_soon(self._live, live)
+                await live.wait()
                 for address in listen:
                     await self.add_listener(address)
                 started()
@@ -87,11 +88,11 @@ class Session:
                 with trio.CancelScope(shield=True):
                     await self._end()
 
-    async def _live(self, *, task_status: TaskStatus[None]) -> None:
+    async def _live(self, live: trio.Event) -> None:
         with self._scope:
             async with background_trio_service(self.swarm), trio.open_nursery() as nursery:
                 self._nursery = nursery
-                task_status.started()
+                live.set()
                 await trio.sleep_forever()
 
     async def _end(self) -> None:
@@ -148,7 +149,7 @@ class Session:
         self.admission.enter(tcp)
         try:
             with trio.fail_after(self.limits.upgrade_s):
-                muxer = await self._upgrade(tcp, None, dialled=False)
+                connection = await self._establish(tcp, None, dialled=False)
         except Exception as error:  # a stranger's bytes went through the handshake: anything may come out
             tcp.abort()
             cause = root_cause(error)
@@ -159,8 +160,7 @@ class Session:
         finally:
             self.admission.leave(tcp)
         try:
-            await self._register(muxer, tcp.address, dialled=False)
-            await muxer.event_closed.wait()
+            await connection.muxer.event_closed.wait()
         finally:
             tcp.abort()
 
@@ -174,8 +174,9 @@ class Session:
         tcp = TcpConnection(await open_tcp(address))
         upgraded = False
         try:
-            muxer = await self._upgrade(tcp, ID.from_string(peer_id) if peer_id else None, dialled=True)
+            connection = await self._establish(tcp, ID.from_string(peer_id) if peer_id else None, dialled=True)
             upgraded = True
+            return connection
         except MuxerUpgradeFailure as error:
             if isinstance(error.__cause__, NegotiationFailed):
                 raise
@@ -183,18 +184,22 @@ class Session:
         finally:
             if not upgraded:
                 tcp.abort()
-        return await self._register(muxer, tcp.address, dialled=True)
 
     # -- connections --
 
-    async def _upgrade(self, tcp: TcpConnection, peer: ID | None, *, dialled: bool) -> Muxer:
-        secured = await self._upgrader.upgrade_security(wrap(tcp, dialled=dialled), dialled, peer)
-        remote = secured.get_remote_peer()
-        if dialled and not self.gate.admit(str(remote)):
-            raise GateRefused(str(remote))
-        muxer = await self._upgrader.upgrade_connection(secured, remote)
-        assert isinstance(muxer, Muxer)
-        return muxer
+    async def _establish(self, tcp: TcpConnection, expected: ID | None, *, dialled: bool) -> Connection:
+        secured = await self._upgrader.upgrade_security(wrap(tcp, dialled=dialled), dialled, expected)
+        peer_id = str(secured.get_remote_peer())
+        if dialled and not self.gate.admit(peer_id):
+            raise GateRefused(peer_id)
+        try:
+            muxer = await self._upgrader.upgrade_connection(secured, secured.get_remote_peer())
+            assert isinstance(muxer, Muxer)
+            return await self._register(muxer, tcp.address, dialled=dialled)
+        except BaseException:
+            if not self.table.of(peer_id):
+                self.gate.leave(peer_id)  # a stranger that got no connection takes no place
+            raise
 
     async def _register(self, muxer: Muxer, address: str, *, dialled: bool) -> Connection:
         nursery, peer_id = self.nursery, str(muxer.peer_id)

@@ -1,0 +1,68 @@
+"""A peer that breaks rules: it dials, proves its key, and then writes whatever bytes a test wants at any layer."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import trio
+from libp2p.crypto.ed25519 import create_new_key_pair
+from libp2p.peer.id import ID
+from netpair import port_of, seed_of
+
+from node.net import negotiate, yamux
+from node.net.noise import NOISE_ID, GatedNoise
+from node.net.rawconn import TcpConnection, wrap
+
+
+def peer_id_of(name: str) -> str:
+    return str(ID.from_pubkey(create_new_key_pair(seed_of(name)).public_key))
+
+
+@asynccontextmanager
+async def raw(address: str) -> AsyncIterator[TcpConnection]:
+    """A bare TCP connection, closed abruptly at the end."""
+    host = address.split("/")[2]
+    tcp = TcpConnection(await trio.open_tcp_stream(host, port_of(address)))
+    try:
+        yield tcp
+    finally:
+        tcp.abort()
+
+
+@asynccontextmanager
+async def secured(address: str, name: str) -> AsyncIterator[Any]:
+    """A Noise connection as this name's key; no multiplexer yet."""
+    async with raw(address) as tcp:
+        conn = wrap(tcp, dialled=True)
+        with trio.fail_after(5):
+            await negotiate.ask(conn, NOISE_ID)
+            yield await GatedNoise(create_new_key_pair(seed_of(name)), lambda _: True).secure_anyone(conn)
+
+
+@asynccontextmanager
+async def muxed(address: str, name: str) -> AsyncIterator[Any]:
+    """A Noise connection on which Yamux was agreed: the test writes the frames itself."""
+    async with raw(address) as tcp:
+        conn = wrap(tcp, dialled=True)
+        with trio.fail_after(5):
+            await negotiate.ask(conn, NOISE_ID)
+            session = await GatedNoise(create_new_key_pair(seed_of(name)), lambda _: True).secure_anyone(conn)
+            await negotiate.ask(session, yamux.PROTOCOL_ID)
+        yield session
+
+
+def token(text: bytes) -> bytes:
+    """A multistream token, whatever its bytes."""
+    size = len(text) + 1
+    return (bytes((size,)) if size < 128 else bytes((size & 127 | 128, size >> 7))) + text + b"\n"
+
+
+HELLO = token(b"/multistream/1.0.0")
+
+
+def syn(stream_id: int) -> bytes:
+    return yamux.encode(yamux.WINDOW_UPDATE, yamux.SYN, stream_id, 0)
+
+
+def data(stream_id: int, body: bytes, flags: int = 0) -> bytes:
+    return yamux.encode(yamux.DATA, flags, stream_id, len(body)) + body
