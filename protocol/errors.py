@@ -7,6 +7,11 @@
     |   +-- BadEncoding           not canonical msgpack, too deep, duplicate keys, ext types, trailing bytes
     |   +-- BadFrame              well encoded, but no frame of this protocol
     |   +-- OutOfOrder            a frame that this state does not allow, a gap in sequence numbers, a wrong digest
+    +-- GrantError                a grant that is not honoured
+    |   +-- BadGrant              not a grant, or a wrong signature
+    |   +-- GrantForSomeoneElse   issued by or to another node
+    |   +-- GrantExpired          its time is over
+    |   +-- GrantWithdrawn        a newer decision of the issuer took it back
     +-- ChannelError              the stream under the frames
         +-- ChannelClosed         the peer ended its side; not an END frame
         +-- ChannelLost           reset, crash or a dead link
@@ -17,8 +22,9 @@ Must not know who raises or catches it.
 """
 
 __all__ = [
-    "BadEncoding", "BadFrame", "ChannelClosed", "ChannelError", "ChannelLost", "DeadlinePassed", "FrameTooLarge",
-    "LocalProtocolError", "OutOfOrder", "ProtocolError", "RemoteProtocolError",
+    "BadEncoding", "BadFrame", "BadGrant", "ChannelClosed", "ChannelError", "ChannelLost", "DeadlinePassed",
+    "FrameTooLarge", "GrantError", "GrantExpired", "GrantForSomeoneElse", "GrantWithdrawn", "LocalProtocolError",
+    "OutOfOrder", "ProtocolError", "RemoteProtocolError",
 ]
 
 
@@ -65,6 +71,37 @@ class OutOfOrder(RemoteProtocolError):
     """The peer sent a frame that this point of the conversation does not allow."""
 
     code = "out_of_order"
+
+
+class GrantError(ProtocolError):
+    """The grant is not honoured."""
+
+    code = "grant"
+    hint = "Ask the peer's owner for a new grant."
+
+
+class BadGrant(GrantError):
+    """These bytes are no genuine grant."""
+
+    code = "bad_grant"
+
+
+class GrantForSomeoneElse(GrantError):
+    """The grant was issued by or to another node."""
+
+    code = "grant_for_someone_else"
+
+
+class GrantExpired(GrantError):
+    """The grant's time is over."""
+
+    code = "grant_expired"
+
+
+class GrantWithdrawn(GrantError):
+    """The grant was taken back by its issuer."""
+
+    code = "grant_withdrawn"
 
 
 class ChannelError(ProtocolError):

@@ -1,0 +1,218 @@
+"""The link to a known peer, /kith/link/1: greet, keep alive, notice silence, say goodbye. Both sides run the same
+machine.
+
+             Open               Received(Hello)              Beat, Echo, Advert
+    IDLE -----------> GREETING ----------------> UP ----+
+                         |                       |  ^---+
+                         |  no Hello in 5 s,     |  silent for 2 s, Bye, Leave,
+                         |  Bye, closed, lost    |  closed, lost
+                         +-----------+-----------+
+                                     v
+                                   DOWN
+    Any frame that breaks the rules raises and leads to DOWN.
+
+Must not know addresses, dialling, back-off or trust.
+"""
+
+import enum
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from protocol import limits
+from protocol.errors import LocalProtocolError, OutOfOrder
+from protocol.fields import Frame
+from protocol.frames.link import CAPABILITIES, Advert, Beat, Bye, ByeCode, Echo, Hello, LinkFrame, ModelAdvert
+from protocol.machine import ChannelBroken, FinishSending, PeerFinished, Received, ResetChannel, Send, Tick
+
+__all__ = [
+    "CAPABILITIES", "Advert", "Beat", "Bye", "ByeCode", "DownReason", "Echo", "Hello", "Leave", "LinkFrame",
+    "LinkMachine",
+    "LinkState", "ModelAdvert", "ModelsChanged", "Open", "PeerDown", "PeerUp", "Readvertise", "RoundTrip",
+]
+
+DownReason = Literal["no_hello", "silent", "bye", "left", "closed", "lost"]
+
+
+class LinkState(enum.Enum):
+    """See the drawing above."""
+
+    IDLE = enum.auto()
+    GREETING = enum.auto()
+    UP = enum.auto()
+    DOWN = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Event: the stream is open; greet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readvertise:
+    """Event: our models changed."""
+
+    models: tuple[ModelAdvert, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Event: we end the link on purpose."""
+
+    code: ByeCode
+
+
+@dataclass(frozen=True, slots=True)
+class PeerUp:
+    """Command: tell that the peer is here. `protocols` and `capabilities` are what both sides can do."""
+
+    hello: Hello
+    protocols: frozenset[str]
+    capabilities: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsChanged:
+    """Command: tell what the peer serves now."""
+
+    models: tuple[ModelAdvert, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTrip:
+    """Command: tell the measured round trip."""
+
+    rtt_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class PeerDown:
+    """Command: tell that the link is over, and why. The last one."""
+
+    reason: DownReason
+    code: ByeCode | None = None
+
+
+LinkCommand: TypeAlias = Send | FinishSending | ResetChannel | PeerUp | ModelsChanged | RoundTrip | PeerDown
+Commands: TypeAlias = tuple[LinkCommand, ...]
+
+_S = LinkState
+_N_MODULUS: Final = limits.MAX_UINT32 + 1
+
+
+class LinkMachine:
+    """One link over one stream. Events: Open, Readvertise, Leave, Received, PeerFinished, ChannelBroken, Tick."""
+
+    def __init__(self, hello: Hello) -> None:
+        """hello: what we say about ourselves. Raises LocalProtocolError for a capability that nobody knows."""
+        if not CAPABILITIES.issuperset(hello.capabilities):
+            raise LocalProtocolError("only known capabilities may be announced")
+        self.state = _S.IDLE
+        self._hello = hello
+        self._opened_s = self._heard_s = self._beat_s = self._window_s = 0.0
+        self._window_frames = 0
+        self._beat_n = 0
+        self._awaited_echo: int | None = None
+        self._models_to_tell: tuple[ModelAdvert, ...] | None = None
+
+    @property
+    def due_s(self) -> float | None:
+        """When a Tick is due: the next beat, or the end of the allowed silence."""
+        if self.state is _S.GREETING:
+            return self._opened_s + limits.HELLO_TIMEOUT_S
+        if self.state is _S.UP:
+            return min(self._beat_s + limits.BEAT_INTERVAL_S, self._heard_s + limits.LINK_DEAD_S)
+        return None
+
+    def handle(self, event: object, now_s: float) -> Commands:
+        """The commands that follow from one event. Raises OutOfOrder for a frame that breaks the rules."""
+        if isinstance(event, Open) and self.state is _S.IDLE:
+            self.state, self._opened_s, self._window_s = _S.GREETING, now_s, now_s
+            return (Send(self._hello),)
+        if self.state is _S.IDLE or isinstance(event, Open):
+            raise LocalProtocolError(f"{type(event).__name__} in state {self.state.name}")
+        if self.state is _S.DOWN:
+            return ()
+        match event:
+            case Received(frame):
+                try:
+                    return self._receive(frame, now_s)
+                except OutOfOrder:
+                    self.state = _S.DOWN
+                    raise
+            case Readvertise(models):
+                return self._readvertise(models)
+            case Leave(code):
+                return (Send(Bye(code)), FinishSending(), *self._down(PeerDown("left", code)))
+            case PeerFinished():
+                return (ResetChannel(), *self._down(PeerDown("closed")))
+            case ChannelBroken():
+                return self._down(PeerDown("lost"))
+            case Tick():
+                return self._tick(now_s)
+        raise LocalProtocolError(f"{type(event).__name__} is no event of this machine")
+
+    def _receive(self, frame: Frame, now_s: float) -> Commands:
+        self._count(now_s)
+        self._heard_s = now_s
+        match frame:
+            case Bye(code):
+                return (FinishSending(), *self._down(PeerDown("bye", code)))
+            case Hello() if self.state is _S.GREETING:
+                return self._greet(frame, now_s)
+            case Beat(n) if self.state is _S.UP:
+                return (Send(Echo(n)),)
+            case Echo(n) if self.state is _S.UP:
+                return self._measure(n, now_s)
+            case Advert(models) if self.state is _S.UP:
+                return (ModelsChanged(models),)
+        raise OutOfOrder(f"{type(frame).__name__} in state {self.state.name}")
+
+    def _count(self, now_s: float) -> None:
+        """A peer that beats a hundred times a second makes us answer as often: refuse that."""
+        if now_s >= self._window_s + 1.0:
+            self._window_s, self._window_frames = now_s, 0
+        self._window_frames += 1
+        if self._window_frames > limits.MAX_LINK_FRAMES_PER_S:
+            raise OutOfOrder("more link frames than anyone needs")
+
+    def _greet(self, hello: Hello, now_s: float) -> Commands:
+        self.state = _S.UP
+        up = PeerUp(
+            hello=hello,
+            protocols=frozenset(hello.versions) & frozenset(self._hello.versions),
+            capabilities=frozenset(hello.capabilities) & frozenset(self._hello.capabilities),
+        )
+        news = () if self._models_to_tell is None else (Send(Advert(self._models_to_tell)),)
+        return (up, *news, *self._beat(now_s))
+
+    def _readvertise(self, models: tuple[ModelAdvert, ...]) -> Commands:
+        if self.state is _S.UP:
+            return (Send(Advert(models)),)
+        self._models_to_tell = models  # our Hello left with the old list; an Advert may only follow the peer's Hello
+        return ()
+
+    def _beat(self, now_s: float) -> Commands:
+        self._beat_n = (self._beat_n + 1) % _N_MODULUS
+        self._beat_s, self._awaited_echo = now_s, self._beat_n
+        return (Send(Beat(self._beat_n)),)
+
+    def _measure(self, n: int, now_s: float) -> Commands:
+        if (self._beat_n - n) % _N_MODULUS >= _N_MODULUS // 2 or n == 0:
+            raise OutOfOrder("an echo of a beat that was never sent")
+        if n != self._awaited_echo:
+            return ()  # late; a newer beat is on its way
+        self._awaited_echo = None
+        return (RoundTrip(now_s - self._beat_s),)
+
+    def _tick(self, now_s: float) -> Commands:
+        if self.state is _S.GREETING:
+            if now_s < self._opened_s + limits.HELLO_TIMEOUT_S:
+                return ()
+            return (ResetChannel(), *self._down(PeerDown("no_hello")))
+        if now_s >= self._heard_s + limits.LINK_DEAD_S:
+            return (ResetChannel(), *self._down(PeerDown("silent")))
+        return self._beat(now_s) if now_s >= self._beat_s + limits.BEAT_INTERVAL_S else ()
+
+    def _down(self, outcome: PeerDown) -> Commands:
+        self.state = _S.DOWN
+        return (outcome,)
