@@ -239,7 +239,7 @@ def test_at_rest_control_the_same_rows_in_plain_sqlite_are_found(tmp_path):
 
 
 def decrypted_pages(path: Path, key: bytes) -> bytes:
-    """Every page of the file in clear, free ones too, by the published format: AES-256-CBC, 80 bytes reserved a page."""
+    """Every page of the file in clear, free ones too, by the published format: AES-256-CBC, 80 bytes reserved."""
     raw, clear = path.read_bytes(), []
     for start in range(0, len(raw), 4096):
         page = raw[start + (16 if start == 0 else 0) : start + 4096]  # the first page begins with the salt
