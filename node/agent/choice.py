@@ -177,4 +177,4 @@ def _unit(vector: Vector) -> Vector:
 
 
 def _dot(a: Vector, b: Vector) -> float:
-    return sum(map(mul, a, b))
+    return float(sum(map(mul, a, b)))

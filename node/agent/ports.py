@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias
 
-from node.privacy.labels import Labeled
+from node.privacy.labels import Label, Labeled
 
 __all__ = [
     "AUTO", "LOCAL", "Answer", "AnswerKind", "Answered", "Approval", "ApprovalNeeded", "Approver", "AskRequest",
@@ -270,6 +270,10 @@ class TurnRecord:
     role: Literal["user", "assistant"]
     text: Labeled
     at: datetime
+    ran_on: str = ""
+    sources: tuple[str, ...] = ()
+    detail: Mapping[str, Json] = field(default_factory=dict)
+    """Whatever else is worth keeping: kind, reason, tools used."""
 
 
 class ConversationStore(Protocol):
@@ -277,6 +281,10 @@ class ConversationStore(Protocol):
 
     async def create(self) -> str:
         """A new conversation's id."""
+        ...
+
+    async def label(self, conversation_id: str) -> Label | None:
+        """How private and how trusted it has become; None when there is no such conversation."""
         ...
 
     async def latest(self) -> str | None:

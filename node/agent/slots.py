@@ -63,10 +63,12 @@ class Filled:
     """For a missing closed choice: what it can be."""
 
 
-def text_kind(tool: str, param: str) -> str:
-    """Which kind of free text a parameter holds: title, reminder, message, note or query."""
+def text_kind(tool: str, param: str) -> str | None:
+    """Which kind of free text a parameter holds: title, reminder, message, note or query; None when no reader knows it."""
     if param in {"query", "words", "title", "name"}:
         return {"words": "query", "name": "title"}.get(param, param)
+    if param != "text":
+        return None
     if "remind" in tool:
         return "reminder"
     return "message" if "message" in tool or "send" in tool else "note"
@@ -102,16 +104,18 @@ class SlotReader:
         """The arguments of spec in reading. choices: the living values of closed parameters, by name."""
         values: dict[str, SlotValue] = {}
         offered: dict[str, tuple[str, ...]] = {}
+        contacts = False
         for name, param in spec.params.items():
             allowed = param.choices or tuple(choices.get(name, ()))
+            contacts = contacts or self._are_contacts(param, allowed)
             found = self._value(spec, name, param, allowed, reading)
             if found:
                 values[name] = found
             elif param.reads == "choice" and allowed:
                 offered[name] = tuple(allowed)
-        self._apart(spec, values, reading)
+        self._apart(spec, values)
         missing = tuple(name for name in spec.required if name not in values)
-        takes_names = any(param.reads == "names" for param in spec.params.values())
+        takes_names = contacts or any(param.reads == "names" for param in spec.params.values())
         return Filled(values, missing, reading.people.unclear if takes_names else (), offered)
 
     def expected(
@@ -119,8 +123,11 @@ class SlotReader:
     ) -> SlotValue | People | None:
         """The value of one argument in the answer to a question for exactly it. People when a name is still unclear."""
         param = spec.params[name]
-        reading = self.read(text, now, names_expected=param.reads == "names")
-        if param.reads == "names" and reading.people.unclear:
+        reading = self.read(text, now)
+        named = param.reads == "names" or self._are_contacts(param, choices)
+        if named:
+            reading = self.read(text, now, names_expected=True)
+        if named and reading.people.unclear:
             return reading.people
         if param.reads == "text" and name not in _READ_BY_CODE:
             marks = quoted(text)
@@ -141,7 +148,9 @@ class SlotReader:
             case "names":
                 return _names(reading)
             case "choice":
-                return _choice(allowed, reading)
+                if self._are_contacts(param, allowed):
+                    return _contact(reading)
+                return _choice(allowed, reading, parts=spec.kind == "read" or name in spec.required)
             case "place":
                 span = place(reading.text)
                 return _text_value(reading.text, span) if span else None
@@ -165,11 +174,15 @@ class SlotReader:
             return None
         return SlotValue(moment, show_moment(moment, self.locale), Origin.REQUEST, _quote_spans(reading), _first(reading))
 
+    def _are_contacts(self, param: Param, allowed: Sequence[str]) -> bool:
+        """True for a closed choice among the people of the address book: names have rules of their own."""
+        return param.reads == "choice" and bool(allowed) and set(allowed) <= set(self.book.names)
+
     @staticmethod
-    def _apart(spec: ToolSpec, values: dict[str, SlotValue], reading: Reading) -> None:
-        """Two arguments never share the same words: a note's title is not its text."""
+    def _apart(spec: ToolSpec, values: dict[str, SlotValue]) -> None:
+        """Two arguments never share words: a title that stands inside the text to write is no title."""
         text, title = values.get("text"), values.get("title")
-        if text and title and text.span and title.span and text.span == title.span and not text.certain:
+        if text and title and text.span and title.span and text.span.overlaps(title.span):
             del values["title" if "text" in spec.required else "text"]
 
 
@@ -208,8 +221,16 @@ def _names(reading: Reading) -> SlotValue | None:
     )
 
 
-def _choice(allowed: Sequence[str], reading: Reading) -> SlotValue | None:
-    found = pick(reading.text, allowed)
+def _contact(reading: Reading) -> SlotValue | None:
+    if not reading.people.found:
+        return None
+    person = reading.people.found[0]
+    source = f'address book, for your words: "{person.span.of(reading.text)}"'
+    return SlotValue(person.name, person.name, Origin.SOURCE, source, person.span, certain=True)
+
+
+def _choice(allowed: Sequence[str], reading: Reading, *, parts: bool) -> SlotValue | None:
+    found = pick(reading.text, allowed, parts=parts)
     if not found:
         return None
     words = found.span.of(reading.text)
@@ -233,6 +254,8 @@ def _text(spec: ToolSpec, name: str, reading: Reading) -> SlotValue | None:
         return _coded(text, found.value, found.span) if found else None
     marks = quoted(text)
     kind = text_kind(spec.name, name)
+    if kind is None:
+        return None
     span = phrase(text, kind, reading.understood)
     if span is None and kind == "message" and reading.people.found:
         span = trimmed(text, Span(_end_of_names(reading), len(text)))

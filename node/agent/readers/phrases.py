@@ -51,6 +51,8 @@ def trimmed(text: str, span: Span, cut: Sequence[Span] = ()) -> Span | None:
                 end = other.start
             if other.start - 1 <= start < other.end < end:
                 start = other.end
+            if start < other.start < end and text[start : other.start].lower() in {"a ", "an ", "the "} and other.end < end:
+                start = other.end
             if other.start <= start and end <= other.end:
                 return None
         piece = text[start:end]

@@ -1,0 +1,109 @@
+"""Carrying out a write: shown, decided, recorded, applied once. The only place where a tool's apply() is called.
+
+A crash at any instant repeats nothing: the decision is durable before the write, the write goes by its idempotency key,
+and what was approved but not known to be applied is finished at the next start. Must not know how the owner is asked.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from node.agent.ports import Approval, ApprovalNeeded, Approver, Effect, EventSink, Journal, Json
+from node.agent.tools.registry import Registry, WriteTool
+
+__all__ = ["Applied", "Approvals", "Replan", "Result"]
+
+_log = logging.getLogger(__name__)
+
+Replan = Callable[[Mapping[str, str]], Awaitable[Effect]]
+"""The effect again with the alternatives that the owner chose, by value name; under a key of its own."""
+
+
+class Result(StrEnum):
+    """What became of an effect."""
+
+    APPLIED = "applied"
+    ALREADY = "already"      # this very effect is in place since an earlier attempt
+    DENIED = "denied"
+    PROPOSED = "proposed"    # dry run
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The effect as it ended."""
+
+    result: Result
+    effect: Effect
+    approval: Approval | None
+
+
+class Approvals:
+    """Asks for approval, records it, applies under the journal."""
+
+    def __init__(self, approver: Approver, journal: Journal, registry: Registry, *, deadline_s: float) -> None:
+        self._approver = approver
+        self._journal = journal
+        self._registry = registry
+        self._deadline_s = deadline_s
+
+    async def carry_out(
+        self, effect: Effect, events: EventSink, *, dry_run: bool = False, replan: Replan | None = None,
+    ) -> Applied:
+        """Apply effect after the owner's yes. A key that was decided before is not asked again: a denial stays one, an
+        approved write is finished. Raises what the tool raises; nothing is recorded as applied then."""
+        if dry_run:
+            return Applied(Result.PROPOSED, effect, None)
+        known = await self._journal.find(effect.idempotency_key)
+        if known and not known.approval.approved:
+            return Applied(Result.DENIED, known.effect, known.approval)
+        if known and known.applied:
+            return Applied(Result.ALREADY, known.effect, known.approval)
+        if known:
+            await self._apply(known.effect)
+            return Applied(Result.APPLIED, known.effect, known.approval)
+        await events.emit(ApprovalNeeded(effect, self._deadline_s))
+        approval = await self._approver.approve(effect)
+        if approval.idempotency_key != effect.idempotency_key:
+            raise ValueError("an approval for another effect")
+        if approval.approved and approval.chosen and replan:
+            effect = await replan(approval.chosen)
+            approval = Approval(effect.idempotency_key, True, approval.by, approval.at, approval.chosen, approval.note)
+        await self._journal.approved(effect, approval)
+        if not approval.approved:
+            return Applied(Result.DENIED, effect, approval)
+        await self._apply(effect)
+        return Applied(Result.APPLIED, effect, approval)
+
+    async def finish_interrupted(self) -> Sequence[Effect]:
+        """Apply what was approved before a crash and is not known to be applied; the effects that are now in place.
+        One that cannot be applied any more is left and logged."""
+        finished: list[Effect] = []
+        for entry in await self._journal.unfinished():
+            try:
+                await self._apply(entry.effect)
+            except Exception as error:
+                _log.warning("an approved %s could not be finished: %s", entry.effect.tool, type(error).__name__)
+                continue
+            finished.append(entry.effect)
+        return finished
+
+    async def undo_last(self) -> str | None:
+        """Take back the last write; the tool's sentence about it, or None when there is nothing to undo."""
+        entry = await self._journal.last_applied()
+        if entry is None or entry.undo is None:
+            return None
+        sentence = await self._tool(entry.effect).undo(entry.undo)
+        await self._journal.undone(entry.effect.idempotency_key)
+        return sentence
+
+    async def _apply(self, effect: Effect) -> Mapping[str, Json]:
+        record = await self._tool(effect).apply(effect, effect.idempotency_key)
+        await self._journal.applied(effect.idempotency_key, record)
+        return record
+
+    def _tool(self, effect: Effect) -> WriteTool:
+        tool = self._registry.get(effect.tool)
+        if not isinstance(tool, WriteTool):
+            raise LookupError(f"no tool named {effect.tool} writes here any more")
+        return tool
