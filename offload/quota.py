@@ -29,8 +29,8 @@ class UsageLog(Protocol):
         """Tokens that this peer has used on that day."""
         ...
 
-    async def add_tokens(self, peer_id: str, day: date, tokens: int) -> None:
-        """Add to the count, durably."""
+    async def add_tokens(self, peer_id: str, day: date, *, prompt_tokens: int, output_tokens: int) -> None:
+        """Add one request to the count, durably."""
         ...
 
 
@@ -65,9 +65,9 @@ class QuotaBook:
         if used + more >= grant.tokens_per_day:
             raise QuotaExceeded("quota", grant.tokens_per_day)
 
-    async def charge(self, peer_id: str, tokens: int) -> None:
-        """Add tokens to today's count."""
-        await self._usage.add_tokens(peer_id, self._today(), tokens)
+    async def charge(self, peer_id: str, prompt_tokens: int, output_tokens: int) -> None:
+        """Add one request to today's count."""
+        await self._usage.add_tokens(peer_id, self._today(), prompt_tokens=prompt_tokens, output_tokens=output_tokens)
 
     def close(self, peer_id: str) -> None:
         """Give the place back."""

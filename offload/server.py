@@ -7,7 +7,6 @@ was issued. Error frames carry codes, never texts or paths of this machine.
 """
 
 import logging
-from collections.abc import AsyncIterator
 from typing import Protocol
 
 import trio
@@ -32,7 +31,7 @@ from protocol import limits
 from protocol.channel import FrameChannel
 from protocol.errors import ChannelClosed, ChannelError, DeadlinePassed, RemoteProtocolError
 from protocol.fields import Frame
-from protocol.grants import Grant
+from protocol.grants import Grant, permits
 from protocol.inference import (
     Admit,
     BreakOff,
@@ -53,14 +52,20 @@ from protocol.machine import ChannelBroken, FinishSending, PeerFinished, Receive
 
 __all__ = ["GrantBook", "InferenceServer"]
 
-log = logging.getLogger("kith.offload.server")
+log = logging.getLogger(__name__)
 
 REQUEST_WAIT_S = 10.0
 FIRST_EVENT_WAIT_S = 1.0  # the requester gives up after 3 s of silence, and a cold model takes longer to load
 REFUSALS: dict[str, RefusalCode] = {
-    "no_model": "model_absent", "model_unknown": "model_absent", "model_changed": "model_absent",
-    "prompt_too_long": "context_too_long", "lane_unsupported": "lane_unsupported", "busy": "busy",
-    "bad_prompt": "bad_request", "bad_request": "bad_request", "bad_grammar": "bad_request",
+    "no_model": "model_absent",
+    "model_unknown": "model_absent",
+    "model_changed": "model_absent",
+    "prompt_too_long": "context_too_long",
+    "lane_unsupported": "lane_unsupported",
+    "busy": "busy",
+    "bad_prompt": "bad_request",
+    "bad_request": "bad_request",
+    "bad_grammar": "bad_request",
     "engine_stopped": "shutting_down",
 }
 FAILURES: dict[str, ErrorCode] = {"engine_stopped": "shutting_down", "worker_stalled": "engine_failed"}
@@ -108,7 +113,8 @@ class _Session:
         self._lock = trio.Lock()
         self._work = trio.CancelScope()
         self._served: InferRequest | None = None
-        self._tokens_out = 0
+        self._admitted = False
+        self._tokens_in = self._tokens_out = 0
 
     async def run(self) -> None:
         frame = await self._channel.receive(deadline_s=REQUEST_WAIT_S)
@@ -172,11 +178,11 @@ class _Session:
         finally:
             self._quota.close(peer_id)
             with trio.CancelScope(shield=True):
-                await self._quota.charge(peer_id, self._tokens_out)
+                await self._quota.charge(peer_id, self._tokens_in, self._tokens_out)
 
     async def _find_model(self, request: InferRequest, grant: Grant) -> ModelInfo | None:
         for model in await self._engine.models():
-            granted = not grant.models or model.name in grant.models or model.digest in grant.models
+            granted = permits(grant, "infer", model_name=model.name, model_digest=model.digest)
             digest_fits = request.model_digest in (None, model.digest)
             name_fits = request.model_name in (None, model.name) or request.model_digest == model.digest
             if granted and digest_fits and name_fits:
@@ -184,46 +190,52 @@ class _Session:
         return None
 
     async def _compute(self, request: InferRequest, grant: Grant, model: ModelInfo) -> None:
-        admitted = False
+        """Turn the engine's events into the machine's, admitting at the first of them, or while a cold model loads."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._admit_while_loading, model.digest)
+            async with self._engine.stream(_generate_request(request, self._channel.peer_id, model, grant)) as events:
+                async for event in events:
+                    if not await self._take(event, grant, model.digest):
+                        break
+            nursery.cancel_scope.cancel()
 
-        async def admit(position: int = 0) -> None:
-            nonlocal admitted
-            if not admitted:
-                admitted = True
-                await self._feed(Admit(model.digest, position))
+    async def _admit(self, digest: str, position: int = 0) -> None:
+        if not self._admitted:
+            self._admitted = True
+            await self._feed(Admit(digest, position))
 
-        async with self._engine.stream(_generate_request(request, self._channel.peer_id, model, grant)) as events:
-            first = await _first_event(events)
-            if first is None:
-                await admit()
-                await self._feed(Report("loading"))
-                first = await anext(events)
-            event = first
-            while True:
-                match event:
-                    case Queued(position):
-                        await admit(position)
-                        await self._feed(Report("queued", queue_position=position))
-                    case Started(prompt_tokens):
-                        await admit()
-                        self._tokens_out += prompt_tokens
-                        await self._feed(Report("prefill", prompt_total=prompt_tokens))
-                    case Piece(text, token_ids):
-                        await admit()
-                        if not await self._pass_on(text, token_ids, grant):
-                            return
-                    case Resumed():
-                        await self._feed(Report("loading", output_tokens=self._tokens_out))
-                    case Finished(finish_reason, usage):
-                        await admit()
-                        await self._feed(Spent(usage.prompt_tokens, usage.cached_tokens, usage.output_tokens))
-                        return await self._feed(Conclude(finish_reason))
-                    case Failed(code):
-                        log.warning("the engine failed a peer's request: %s", code)
-                        if admitted:
-                            return await self._feed(BreakOff(FAILURES.get(code, "engine_failed")))
-                        return await self._feed(Decline(REFUSALS.get(code, "busy")))
-                event = await anext(events)
+    async def _admit_while_loading(self, digest: str) -> None:
+        await trio.sleep(FIRST_EVENT_WAIT_S)
+        if not self._admitted:
+            await self._admit(digest)
+            await self._feed(Report("loading"))
+
+    async def _take(self, event: Event, grant: Grant, digest: str) -> bool:
+        """One event of the engine; False when the answer is over."""
+        if isinstance(event, Failed) and not self._admitted:
+            log.warning("the engine refused a peer's request: %s", event.code)
+            await self._feed(Decline(REFUSALS.get(event.code, "busy")))
+            return False
+        await self._admit(digest, event.position if isinstance(event, Queued) else 0)
+        match event:
+            case Queued(position):
+                await self._feed(Report("queued", queue_position=position))
+            case Started(prompt_tokens):
+                self._tokens_in = prompt_tokens
+                await self._feed(Report("prefill", prompt_total=prompt_tokens))
+            case Piece(text, token_ids):
+                return await self._pass_on(text, token_ids, grant)
+            case Resumed():
+                await self._feed(Report("loading", output_tokens=self._tokens_out))
+            case Finished(finish_reason, usage):
+                await self._feed(Spent(usage.prompt_tokens, usage.cached_tokens, usage.output_tokens))
+                await self._feed(Conclude(finish_reason))
+                return False
+            case Failed(code):
+                log.warning("the engine failed a peer's request: %s", code)
+                await self._feed(BreakOff(FAILURES.get(code, "engine_failed")))
+                return False
+        return True
 
     async def _pass_on(self, text: str, token_ids: tuple[int, ...], grant: Grant) -> bool:
         """Send one piece; False when the grant no longer covers it."""
@@ -232,7 +244,7 @@ class _Session:
             return False
         self._tokens_out += len(token_ids)
         try:
-            await self._quota.check_tokens(self._channel.peer_id, grant, more=self._tokens_out)
+            await self._quota.check_tokens(self._channel.peer_id, grant, more=self._tokens_in + self._tokens_out)
         except QuotaExceeded:
             await self._feed(BreakOff("quota"))
             return False
@@ -252,12 +264,6 @@ class _Session:
                         await self._channel.send(frame)
                     case FinishSending():
                         await self._channel.finish()
-
-
-async def _first_event(events: AsyncIterator[Event]) -> Event | None:
-    with trio.move_on_after(FIRST_EVENT_WAIT_S):
-        return await anext(events)
-    return None
 
 
 def _refusal(code: str) -> RefusalCode:

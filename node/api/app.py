@@ -25,7 +25,7 @@ __all__ = ["build_app"]
 MAX_BODY_BYTES = 4 * 1024 * 1024
 SOCKET_HOST = "kith"
 
-log = logging.getLogger("kith.api")
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Handler = Callable[[Request], Awaitable[Any]]

@@ -53,8 +53,8 @@ def effect_from_json(text: str) -> Effect:
 
 def _approval_to_json(approval: Approval) -> str:
     return json.dumps({
-        "approved": approval.approved, "by": approval.by, "at": approval.at.isoformat(), "chosen": dict(approval.chosen),
-        "note": approval.note,
+        "approved": approval.approved, "by": approval.by, "at": approval.at.isoformat(),
+        "chosen": dict(approval.chosen), "note": approval.note,
     })
 
 

@@ -28,7 +28,7 @@ from protocol.mail import Acknowledged, Load, MailOver, MailSender, PeerAhead, Q
 
 __all__ = ["Deliverer"]
 
-log = logging.getLogger("kith.mail")
+log = logging.getLogger(__name__)
 
 ACK_TIMEOUT_S = 15.0
 IDLE_S = 3600.0

@@ -22,7 +22,7 @@ from protocol.mail import MailOver, MailReceiver, MailRefusalCode, OpenMail, Ref
 
 __all__ = ["Receiver"]
 
-log = logging.getLogger("kith.mail")
+log = logging.getLogger(__name__)
 
 IDLE_S = 3600.0
 

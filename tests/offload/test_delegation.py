@@ -1,0 +1,279 @@
+"""Both drivers of /kith/infer/1 against each other over an in-memory channel, with a scripted engine and a clock that jumps."""
+
+from contextlib import asynccontextmanager
+from datetime import date
+
+import pytest
+import trio
+from memory_channel import ALICE, BOB, TestClearance, memory_channels
+
+from offload.client import AnswerBroken, AnswerRefused, ask_peer
+from offload.ports import Failed, Finished, ModelInfo, Piece, Queued, Started, Usage
+from offload.quota import QuotaBook
+from offload.server import InferenceServer
+from protocol.grants import ANY_MODEL, Grant
+from protocol.inference import InferRequest, Part, PromptParts, TokenFrame
+from protocol.names import INFER
+
+DIGEST = "ab" * 32
+PROMPT = "Write a letter to [PERSON_1]."
+
+
+class ScriptedEngine:
+    """Plays events with pauses; counts the pieces it was made to produce."""
+
+    def __init__(self, script):
+        self.script = script
+        self.produced = 0
+        self.requests = []
+
+    async def models(self):
+        return [ModelInfo(name="smollm2", digest=DIGEST, size_bytes=1, context_tokens=2048)]
+
+    @asynccontextmanager
+    async def stream(self, request):
+        self.requests.append(request)
+
+        async def play():
+            for item in self.script:
+                if isinstance(item, float):
+                    await trio.sleep(item)
+                    continue
+                if isinstance(item, Piece):
+                    self.produced += 1
+                yield item
+
+        events = play()
+        try:
+            yield events
+        finally:
+            await events.aclose()
+
+
+class Usages:
+    def __init__(self):
+        self.used = 0
+
+    async def tokens_on(self, peer_id, day):
+        return self.used
+
+    async def add_tokens(self, peer_id, day, *, prompt_tokens, output_tokens):
+        self.used += prompt_tokens + output_tokens
+
+
+class Grants:
+    def __init__(self, grant):
+        self.grant = grant
+
+    def grant_for(self, peer_id):
+        assert peer_id == ALICE
+        return self.grant
+
+
+def grant(**changes):
+    given = {
+        "services": ("infer",), "models": (ANY_MODEL,), "tokens_per_day": 10_000, "max_context": 4096, "max_concurrency": 2,
+        "not_after_s": 2**40, "issued_by": BOB, "issued_to": ALICE, "epoch": 1,
+    }
+    return Grant(**{**given, **changes})
+
+
+def request(**changes):
+    given = {
+        "request_id": bytes(16), "prompt": PromptParts((Part("user", PROMPT),)), "max_tokens": 64, "deadline_s": 120,
+    }
+    return InferRequest(**{**given, **changes})
+
+
+ANSWER = [Started(10, 0, DIGEST), Piece("Dear ", (1,)), Piece("[PERSON_1]", (2, 3)), Piece("!", (4,)),
+          Finished("stop", Usage(10, 0, 4))]
+
+
+class Pair:
+    """A server task and what the asker got."""
+
+    def __init__(self, script, given=None, usage=None):
+        self.engine = ScriptedEngine(script)
+        self.grants = Grants(grant() if given is None else given)
+        self.usage = usage or Usages()
+        self.server = InferenceServer(self.engine, self.grants, QuotaBook(self.usage, lambda: date(2026, 3, 1)))
+        self.near, self.far = memory_channels(INFER)
+        self.texts = []
+
+    async def on_text(self, text):
+        self.texts.append(text)
+        return True
+
+    async def ask(self, req=None, on_text=None):
+        answer = failure = None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.server.serve, self.far)
+            try:
+                answer = await ask_peer(self.near, req or request(), TestClearance((PROMPT,)), on_text or self.on_text)
+            except (AnswerRefused, AnswerBroken) as error:
+                failure = error  # raised outside the nursery, which would wrap it in a group
+            finally:
+                with trio.CancelScope(shield=True), trio.move_on_after(5):
+                    while self.server.active:
+                        await trio.sleep(0.01)
+                nursery.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        return answer
+
+
+async def test_an_answer_streams_and_is_verified_at_its_end(autojump_clock):
+    pair = Pair(ANSWER)
+    answer = await pair.ask()
+    assert pair.texts == ["Dear ", "[PERSON_1]", "!"]
+    assert (answer.text, answer.finish_reason, answer.token_count, answer.model_digest) == ("Dear [PERSON_1]!", "stop", 4, DIGEST)
+    assert pair.usage.used == 14
+    assert pair.engine.requests[0].principal == ALICE
+
+
+@pytest.mark.parametrize(
+    ("given", "changes", "code", "limit"),
+    [
+        (None, {}, "not_granted", None),
+        (grant(services=("mail",)), {}, "not_granted", None),
+        (grant(models=("other",)), {}, "model_absent", None),
+        (grant(), {"model_digest": "cd" * 32}, "model_absent", None),
+        (grant(max_context=16), {}, "context_too_long", 16),
+        (grant(max_concurrency=0), {}, "busy", 0),
+        (grant(tokens_per_day=0), {}, "quota", 0),
+    ],
+)
+async def test_a_refusal_says_which_limit(autojump_clock, given, changes, code, limit):
+    pair = Pair(ANSWER)
+    pair.grants.grant = given
+    with pytest.raises(AnswerRefused) as refused:
+        await pair.ask(request(**changes))
+    assert (refused.value.code, refused.value.limit) == (code, limit)
+    assert pair.engine.requests == [] and pair.texts == []
+
+
+async def test_the_same_request_is_served_with_the_grant():
+    """Negative control of the refusals above: with a full grant the very same request is answered."""
+    assert (await Pair(ANSWER).ask()).finish_reason == "stop"
+
+
+@pytest.mark.parametrize(("code", "told"), [("busy", "busy"), ("no_model", "model_absent"), ("prompt_too_long", "context_too_long")])
+async def test_what_the_engine_refuses_is_told_in_the_wires_words(autojump_clock, code, told):
+    pair = Pair([Failed(code, "a text with /paths that stays here")])
+    with pytest.raises(AnswerRefused) as refused:
+        await pair.ask()
+    assert refused.value.code == told
+    assert all(b"paths" not in repr(frame).encode() for frame in pair.far.sent)
+
+
+async def test_a_cold_model_is_admitted_while_it_loads_and_the_asker_waits(autojump_clock):
+    pair = Pair([20.0, *ANSWER])
+    assert (await pair.ask()).text == "Dear [PERSON_1]!"
+
+
+async def test_waiting_in_the_queue_is_no_stall(autojump_clock):
+    pair = Pair([Queued(2), 30.0, *ANSWER])
+    assert (await pair.ask()).token_count == 4
+
+
+async def test_enough_was_said_cancels_and_no_further_piece_is_produced(autojump_clock):
+    pair = Pair([Started(1, 0, DIGEST), *[item for n in range(100) for item in (Piece(f"{n} ", (n,)), 0.1)]])
+
+    async def first_three(text):
+        pair.texts.append(text)
+        return len(pair.texts) < 3
+
+    answer = await pair.ask(on_text=first_three)
+    assert answer.finish_reason == "stopped" and len(pair.texts) == 3
+    assert pair.engine.produced <= 4
+
+
+async def test_a_cancelled_asker_stops_the_provider(autojump_clock):
+    pair = Pair([Started(1, 0, DIGEST), *[item for n in range(1000) for item in (Piece(f"{n} ", (n,)), 0.1)]])
+    with trio.move_on_after(1.05):
+        await pair.ask()
+    assert pair.engine.produced <= 12
+
+
+async def test_an_asker_that_dies_stops_the_provider(autojump_clock):
+    pair = Pair([Started(1, 0, DIGEST), *[item for n in range(1000) for item in (Piece(f"{n} ", (n,)), 0.1)]])
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(pair.server.serve, pair.far)
+        await pair.near.send_cleared(request(), TestClearance((PROMPT,)))
+        await trio.sleep(0.55)
+        await pair.near.reset()
+    assert pair.server.active == 0 and pair.engine.produced <= 7
+
+
+async def test_a_provider_that_dies_in_mid_answer_leaves_the_exact_text_so_far(autojump_clock):
+    pair = Pair(ANSWER)
+    pair.far.cut_after = 4  # accepted, progress, two token frames
+    with pytest.raises(AnswerBroken) as broken:
+        await pair.ask()
+    assert broken.value.reason == "lost"
+    assert broken.value.resume.text == "".join(pair.texts) and broken.value.resume.text in "Dear [PERSON_1]!"
+
+
+async def test_silence_is_a_stall_after_three_seconds(autojump_clock):
+    near, far = memory_channels(INFER)
+    begun = trio.current_time()
+    with pytest.raises(AnswerBroken) as broken:
+        await ask_peer(near, request(), TestClearance((PROMPT,)), Pair(ANSWER).on_text)
+    assert broken.value.reason == "stalled" and trio.current_time() - begun == pytest.approx(3, abs=0.2)
+    await far.reset()
+
+
+async def test_a_wrong_digest_is_never_shown_as_success(autojump_clock):
+    near, far = memory_channels(INFER)
+
+    pair = Pair(ANSWER)
+    pair.near, pair.far = near, far
+
+    class Forger:
+        """Passes everything on, but changes one letter of the text behind the digest's back."""
+
+        def __getattr__(self, name):
+            return getattr(far, name)
+
+        async def send(self, frame):
+            if isinstance(frame, TokenFrame) and frame.text == "!":
+                frame = TokenFrame(frame.request_id, frame.seq, "?", frame.tokens, frame.token_ids, frame.digest)
+            await far.send(frame)
+
+    pair.far = Forger()
+    with pytest.raises(AnswerBroken) as broken:
+        await pair.ask()
+    assert "out_of_order" in broken.value.reason and "?" not in "".join(pair.texts)
+
+
+async def test_revoking_cuts_a_live_stream(autojump_clock):
+    pair = Pair([Started(1, 0, DIGEST), *[item for n in range(100) for item in (Piece(f"{n} ", (n,)), 0.1)]])
+
+    async def revoke_soon(text):
+        pair.texts.append(text)
+        if len(pair.texts) == 5:
+            pair.grants.grant = None
+        return True
+
+    with pytest.raises(AnswerBroken) as broken:
+        await pair.ask(on_text=revoke_soon)
+    assert broken.value.reason == "revoked" and len(pair.texts) <= 6
+
+
+async def test_the_days_tokens_end_a_stream_at_the_limit(autojump_clock):
+    script = [Started(1, 0, DIGEST), *[item for n in range(100) for item in (Piece(f"{n} ", (n,)), 0.01)]]
+    pair = Pair(script, given=grant(tokens_per_day=20))
+    with pytest.raises(AnswerBroken) as broken:
+        await pair.ask(request(max_tokens=64))
+    assert broken.value.reason == "quota" and pair.usage.used <= 21
+
+
+async def test_garbage_from_a_peer_ends_its_stream_and_nothing_else():
+    pair = Pair(ANSWER)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(pair.server.serve, pair.far)
+        await pair.near.send_raw(b"\x00\x00\x00\x05hello")
+        with trio.fail_after(5):
+            while pair.server.active or not pair.far._lost:
+                await trio.sleep(0.01)
+    assert (await Pair(ANSWER).ask()).finish_reason == "stop"
