@@ -9,7 +9,7 @@ from typing import Any, Literal
 from node.errors import StoreConflict
 from node.store.connection import Connection
 
-__all__ = ["Direction", "StoredGrant", "current", "every", "next_epoch", "put", "revoke"]
+__all__ = ["Direction", "StoredGrant", "current", "drop_received", "every", "put", "reserve_epoch", "revoke"]
 
 Direction = Literal["issued", "received"]
 
@@ -28,11 +28,14 @@ class StoredGrant:
     revoked_ms: int | None
 
 
-def next_epoch(tx: Connection, peer_id: str) -> int:
-    """The number for the next grant to this peer: above every one ever issued to it, revoked ones too."""
-    row = tx.execute(
-        "SELECT coalesce(max(epoch), 0) + 1 FROM grants WHERE peer_id = ? AND direction = 'issued'", (peer_id,),
-    ).fetchone()
+def reserve_epoch(tx: Connection) -> int:
+    """The number for the next grant to anybody. Commit before the grant is shown: it is never given out again, so a
+    grant that was signed for a pairing that then failed stays below every later one.
+    """
+    tx.execute(
+        "INSERT INTO grant_epoch (slot, last) VALUES (1, 1) ON CONFLICT (slot) DO UPDATE SET last = last + 1",
+    )
+    row = tx.execute("SELECT last FROM grant_epoch").fetchone()
     assert row is not None
     return int(row[0])
 
@@ -82,6 +85,11 @@ def revoke(tx: Connection, peer_id: str, now_ms: int, direction: Direction | Non
         "UPDATE grants SET revoked_ms = ? WHERE peer_id = ? AND revoked_ms IS NULL AND direction IN (?, ?)",
         (now_ms, peer_id, direction or "issued", direction or "received"),
     ).rowcount
+
+
+def drop_received(tx: Connection, peer_id: str) -> int:
+    """How many grants of the peer were removed: it is paired anew, and may have started counting anew."""
+    return tx.execute("DELETE FROM grants WHERE peer_id = ? AND direction = 'received'", (peer_id,)).rowcount
 
 
 def _grant(row: tuple[Any, ...]) -> StoredGrant:

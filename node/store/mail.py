@@ -12,25 +12,8 @@ from node.errors import StoreConflict
 from node.store.connection import Connection
 
 __all__ = [
-    "InboxRow",
-    "Incoming",
-    "Marks",
-    "OutboxRow",
-    "OutboxState",
-    "Receipt",
-    "acknowledge",
-    "enqueue",
-    "expire",
-    "find",
-    "inbox",
-    "mark_read",
-    "mark_sent",
-    "marks",
-    "outbox",
-    "peers_waiting",
-    "pending",
-    "receive",
-    "skip",
+    "InboxRow", "Incoming", "Marks", "OutboxRow", "OutboxState", "Receipt", "acknowledge", "enqueue", "expire", "find",
+    "give_up", "inbox", "mark_read", "mark_sent", "marks", "outbox", "peers_waiting", "pending", "receive", "skip",
     "waiting",
 ]
 
@@ -187,6 +170,14 @@ def expire(tx: Connection, now_ms: int) -> list[OutboxRow]:
         "WHERE state IN ('queued', 'sent') AND expires_ms <= ?", (now_ms, now_ms),
     )
     return [_outbox_row((*row[:4], "", OutboxState.EXPIRED, *row[6:8], now_ms)) for row in rows]
+
+
+def give_up(tx: Connection, peer_id: str, now_ms: int) -> int:
+    """How many messages to a peer that was forgotten will never be sent; they show as expired."""
+    return tx.execute(
+        "UPDATE outbox SET state = 'expired', body = '', settled_ms = ? "
+        "WHERE peer_id = ? AND state IN ('queued', 'sent')", (now_ms, peer_id),
+    ).rowcount
 
 
 def find(tx: Connection, message_id: str) -> OutboxRow | None:

@@ -28,6 +28,8 @@ _FIRST: tuple[str, ...] = (
         revoked_ms INTEGER,
         PRIMARY KEY (peer_id, direction, epoch)
     ) STRICT""",
+    # One counter for all peers: a number handed out for a pairing that then failed is never used again either.
+    "CREATE TABLE grant_epoch (slot INTEGER PRIMARY KEY CHECK (slot = 1), last INTEGER NOT NULL) STRICT",
     """CREATE TABLE ledger (
         seq INTEGER PRIMARY KEY,
         digest BLOB NOT NULL UNIQUE,
@@ -126,8 +128,9 @@ _FIRST: tuple[str, ...] = (
     "CREATE INDEX journal_by_run ON journal (run_id, number)",
     """CREATE TABLE pairing_window (
         slot INTEGER PRIMARY KEY CHECK (slot = 1),
-        method TEXT NOT NULL CHECK (method IN ('link', 'code')),
-        secret BLOB NOT NULL,
+        code TEXT,
+        secret BLOB,
+        trust TEXT NOT NULL,
         tries_left INTEGER NOT NULL CHECK (tries_left >= 0),
         opened_ms INTEGER NOT NULL,
         expires_ms INTEGER NOT NULL

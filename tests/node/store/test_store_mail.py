@@ -87,6 +87,18 @@ def test_an_expired_message_loses_its_text_keeps_its_number_and_stays_visible():
     assert mail.peers_waiting(tx) == []
 
 
+def test_messages_to_a_forgotten_peer_are_given_up_and_say_so():
+    tx = memory_rows()
+    put(tx, 1)
+    put(tx, 2)
+    put(tx, 3, peer="cara")
+    mail.acknowledge(tx, "bea", 1, 2000)
+    assert mail.give_up(tx, "bea", 3000) == 1
+    assert {row.message_id: row.state for row in mail.outbox(tx)} == {
+        "m1": OutboxState.DELIVERED, "m2": OutboxState.EXPIRED, "m3": OutboxState.QUEUED,
+    }
+
+
 def test_pending_pages_from_where_the_driver_is():
     tx = memory_rows()
     for number in range(1, 8):

@@ -84,18 +84,31 @@ def test_seen_puts_new_addresses_first_keeps_old_ones_to_the_limit_and_revives_n
 
 def test_the_newest_grant_counts_and_a_revoked_number_never_returns():
     tx = memory_rows()
-    assert grants.next_epoch(tx, "p") == 1
     grants.put(tx, "p", "issued", 1, b"one", 10)
     grants.put(tx, "p", "issued", 2, b"two", 20)
     assert grants.current(tx, "p", "issued").blob == b"two"
     assert [(one.epoch, one.revoked_ms) for one in grants.every(tx, "p")] == [(2, None), (1, 20)]
     assert grants.revoke(tx, "p", 30, "issued") == 1
     assert grants.current(tx, "p", "issued") is None
-    assert grants.next_epoch(tx, "p") == 3
     with pytest.raises(StoreConflict):
         grants.put(tx, "p", "issued", 1, b"one", 40)
     grants.put(tx, "p", "issued", 2, b"two", 40)  # the same bytes again: nothing changes, it stays revoked
     assert grants.current(tx, "p", "issued") is None
+
+
+def test_a_reserved_number_is_never_given_out_again():
+    tx = memory_rows()
+    assert [grants.reserve_epoch(tx) for _ in range(3)] == [1, 2, 3]
+
+
+def test_a_peer_that_starts_anew_may_count_anew():
+    tx = memory_rows()
+    grants.put(tx, "p", "received", 9, b"before", 10)
+    grants.put(tx, "p", "issued", 4, b"ours", 10)
+    assert grants.drop_received(tx, "p") == 1
+    grants.put(tx, "p", "received", 1, b"after", 20)
+    assert grants.current(tx, "p", "received").blob == b"after"
+    assert grants.current(tx, "p", "issued").blob == b"ours"
 
 
 def test_directions_are_separate_and_revoking_all_ends_both():
@@ -191,30 +204,36 @@ def test_a_question_is_decided_once_and_unanswered_ones_expire_at_start():
 
 # ---- the pairing window
 
+def window(**changes):
+    return replace(pairing.Window("7-a-b", None, "friend", 3, 0, 600_000), **changes)
+
+
 def test_a_window_has_three_tries_and_no_fourth():
     tx = memory_rows()
-    assert pairing.burn_try(tx, 0) is None
-    pairing.open_window(tx, "code", b"7-a-b", tries=3, now_ms=0, expires_ms=600_000)
-    assert [pairing.burn_try(tx, 1).tries_left for _ in range(3)] == [2, 1, 0]
-    assert pairing.burn_try(tx, 1) is None
+    assert pairing.burn_try(tx, 0, window()) is None
+    pairing.open_window(tx, window())
+    assert [pairing.burn_try(tx, 1, window()) for _ in range(4)] == [2, 1, 0, None]
     assert pairing.current(tx, 1) is None
 
 
 def test_a_window_ends_by_time_and_by_a_clock_set_back():
     tx = memory_rows()
-    pairing.open_window(tx, "link", bytes(16), tries=3, now_ms=1000, expires_ms=601_000)
-    assert pairing.current(tx, 600_999).method == "link"
+    opened = window(code=None, secret=bytes(16), opened_ms=1000, expires_ms=601_000)
+    pairing.open_window(tx, opened)
+    assert pairing.current(tx, 600_999) == opened
     assert pairing.current(tx, 601_000) is None
-    assert pairing.burn_try(tx, 601_000) is None
+    assert pairing.burn_try(tx, 601_000, opened) is None
     assert pairing.current(tx, 999) is None
 
 
 def test_a_new_window_replaces_the_old_secret_and_closing_erases_it():
     tx = memory_rows()
-    pairing.open_window(tx, "code", b"old", tries=3, now_ms=0, expires_ms=10)
-    pairing.burn_try(tx, 1)
-    pairing.open_window(tx, "code", b"new", tries=3, now_ms=5, expires_ms=15)
-    assert pairing.current(tx, 6) == pairing.Window("code", b"new", 3, 5, 15)
+    pairing.open_window(tx, window())
+    pairing.burn_try(tx, 1, window())
+    pairing.open_window(tx, window(code="8-c-d"))
+    assert pairing.burn_try(tx, 6, window()) is None  # an attempt that began with the old code
+    assert pairing.current(tx, 6) == window(code="8-c-d")
+    assert "8-c-d" not in repr(pairing.current(tx, 6))
     assert pairing.close(tx)
     assert not pairing.close(tx)
     assert pairing.current(tx, 6) is None
