@@ -67,7 +67,7 @@ def decode(data: bytes, type_: Any) -> Any:
     except (msgspec.DecodeError, UnicodeError) as error:
         raise BadEncoding("not msgpack, or a text that is no UTF-8") from error
     if _ENCODER.encode(value) != data:
-        raise BadEncoding("this value has a shorter or differently ordered encoding")
+        raise BadEncoding("not the one encoding of this value")
     return value
 
 

@@ -18,9 +18,10 @@ import enum
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+import msgspec
+
 from protocol import limits
 from protocol.errors import LocalProtocolError, OutOfOrder
-from protocol.fields import Frame
 from protocol.frames.link import CAPABILITIES, Advert, Beat, Bye, ByeCode, Echo, Hello, LinkFrame, ModelAdvert
 from protocol.machine import ChannelBroken, FinishSending, PeerFinished, Received, ResetChannel, Send, Tick
 
@@ -151,7 +152,7 @@ class LinkMachine:
                 return self._tick(now_s)
         raise LocalProtocolError(f"{type(event).__name__} is no event of this machine")
 
-    def _receive(self, frame: Frame, now_s: float) -> Commands:
+    def _receive(self, frame: msgspec.Struct, now_s: float) -> Commands:
         self._count(now_s)
         self._heard_s = now_s
         match frame:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
+
 from protocol.fields import Frame
 
 __all__ = ["ChannelBroken", "FinishSending", "Machine", "PeerFinished", "Received", "ResetChannel", "Send", "Tick"]
@@ -19,7 +21,7 @@ __all__ = ["ChannelBroken", "FinishSending", "Machine", "PeerFinished", "Receive
 class Received:
     """Event: a frame came, decoded and validated."""
 
-    frame: Frame
+    frame: msgspec.Struct
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,10 @@ import enum
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+import msgspec
+
 from protocol import limits
 from protocol.errors import LocalProtocolError, OutOfOrder
-from protocol.fields import Frame
 from protocol.frames.mail import Ack, Gap, Mail, MailFrame, MailKind, MailRefusalCode, MailRefused, Nack
 from protocol.machine import ChannelBroken, FinishSending, PeerFinished, Received, ResetChannel, Send, Tick
 
@@ -161,7 +162,7 @@ class MailSender:
                 return ()
         raise LocalProtocolError(f"{type(event).__name__} is no event of this machine")
 
-    def _receive(self, frame: Frame) -> SenderCommands:
+    def _receive(self, frame: msgspec.Struct) -> SenderCommands:
         match frame:
             case Ack(upto_seq) if self.state is _S.GREETING:
                 return self._greeted(upto_seq)
@@ -254,7 +255,7 @@ class MailReceiver:
                 return ()
         raise LocalProtocolError(f"{type(event).__name__} in state {self.state.name}")
 
-    def _receive(self, frame: Frame) -> ReceiverCommands:
+    def _receive(self, frame: msgspec.Struct) -> ReceiverCommands:
         match frame:
             case Mail() if self.state is _S.FLOWING:
                 return self._take(frame.seq, Store(frame), is_next=frame.seq == self._taken + 1)

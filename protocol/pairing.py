@@ -22,12 +22,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+import msgspec
 from spake2 import SPAKE2_A, SPAKE2_B, SPAKEError
 from spake2.ed25519_basic import NotOnCurve
 
 from protocol import canonical, limits
 from protocol.errors import LocalProtocolError
-from protocol.fields import Frame
 from protocol.frames.pairing import (
     CardBody,
     PairAccept,
@@ -178,7 +178,7 @@ class PairingMachine:
         self._spake: Any = None
         self._own_message = b""
         self._keys: PairingKeys | None = None
-        self._first: Frame | None = None
+        self._first: msgspec.Struct | None = None
         self._peer_card: CardBody | None = None
         self._we_accept = self._peer_accepts = False
         self._due_s: float | None = None
@@ -268,7 +268,7 @@ class PairingMachine:
                 return self._refuse("expired") if now_s >= self._due_s else ()
         raise LocalProtocolError(f"{type(event).__name__} in state {self.state.name}")
 
-    def _receive(self, frame: Frame) -> Commands:
+    def _receive(self, frame: msgspec.Struct) -> Commands:
         match frame:
             case ReplyCode(second) | ReplySecret(second) if self.state is _S.OPENED:
                 is_expected = isinstance(frame, ReplyCode) == (self._method == "code")

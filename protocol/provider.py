@@ -21,6 +21,8 @@ import enum
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+import msgspec
+
 from protocol import limits
 from protocol.digest import RunningDigest
 from protocol.errors import LocalProtocolError, OutOfOrder
@@ -194,7 +196,7 @@ class ProviderMachine:
             self._sent_s = now_s
         return commands
 
-    def _receive(self, frame: Frame) -> Commands:
+    def _receive(self, frame: msgspec.Struct) -> Commands:
         match frame:
             case InferRequest() if self.state is _S.LISTENING:
                 self.state, self._request = _S.DECIDING, frame

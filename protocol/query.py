@@ -16,9 +16,10 @@ import enum
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+import msgspec
+
 from protocol import limits
 from protocol.errors import LocalProtocolError, OutOfOrder
-from protocol.fields import Frame
 from protocol.frames.query import Answer, Passage, Query, QueryEnd, QueryFrame, QueryRefusalCode, QueryRefused
 from protocol.machine import ChannelBroken, FinishSending, PeerFinished, Received, ResetChannel, Send, Tick
 
@@ -122,7 +123,7 @@ class AskerMachine:
                 return (ResetChannel(), self._over("late")) if is_late else ()
         raise LocalProtocolError(f"{type(event).__name__} is no event of this machine")
 
-    def _receive(self, frame: Frame) -> AskerCommands:
+    def _receive(self, frame: msgspec.Struct) -> AskerCommands:
         match frame:
             case Answer(query_id, passages) if query_id == self._query.query_id:
                 if len(self._passages) + len(passages) <= self._query.k:

@@ -22,6 +22,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+import msgspec
+
 from protocol import limits
 from protocol.digest import RunningDigest
 from protocol.errors import LocalProtocolError, OutOfOrder
@@ -227,14 +229,14 @@ class RequesterMachine:
                 return self._tick(now_s)
         raise LocalProtocolError(f"{type(event).__name__} is no event of this machine")
 
-    def _receive(self, frame: Frame) -> Commands:
+    def _receive(self, frame: msgspec.Struct) -> Commands:
         try:
             return self._accept(frame)
         except OutOfOrder:
             self.state = _S.FAILED
             raise
 
-    def _accept(self, frame: Frame) -> Commands:
+    def _accept(self, frame: msgspec.Struct) -> Commands:
         if type(frame) not in _ALLOWED[self.state]:
             raise OutOfOrder(f"{type(frame).__name__} in state {self.state.name}")
         if getattr(frame, "request_id", None) != self._request.request_id:
