@@ -1,0 +1,65 @@
+"""Messages as the owner sees them: send, read, and how far each one is. Implements node.api.ports.Messages.
+
+Must not know streams or how a message is delivered.
+"""
+
+from datetime import datetime
+
+from node.api.views import InboxMessage, OutboxMessage, SentView
+from node.clock import from_ms
+from node.daemon.owner import OwnerDesk
+from node.daemon.peers import PeerBook
+from node.errors import UnknownPeer
+from node.mail.deliver import Deliverer
+from node.mail.outbox import Outbox
+from node.store import mail
+from node.store.database import Database
+
+__all__ = ["Messages"]
+
+
+class Messages:
+    """The owner's inbox and outbox."""
+
+    def __init__(
+        self, database: Database, outbox: Outbox, deliverer: Deliverer, book: PeerBook, desk: OwnerDesk
+    ) -> None:
+        self._database = database
+        self._outbox = outbox
+        self._deliverer = deliverer
+        self._book = book
+        self._desk = desk
+
+    async def send(self, to: str, body: str) -> SentView:
+        """Queue a message durably and ring the deliverer."""
+        peer_id = self._book.find(to)
+        peer = await self._book.view(peer_id)
+        if peer is None:
+            raise UnknownPeer
+        row = await self._outbox.put(peer, body, self._desk)
+        self._deliverer.queued(peer_id)
+        return SentView(message_id=row.message_id, to=peer.name, state=row.state.value)
+
+    async def inbox(self, limit: int) -> list[InboxMessage]:
+        """Newest first."""
+        return [
+            InboxMessage(
+                message_id=row.message_id, sender=self._book.name_of(row.peer_id), seq=row.seq,
+                received=_text(from_ms(row.received_ms)), body=row.body,
+            )
+            for row in await self._database.read(mail.inbox, limit=limit)
+        ]
+
+    async def outbox(self, limit: int) -> list[OutboxMessage]:
+        """Newest first, with state."""
+        return [
+            OutboxMessage(
+                message_id=row.message_id, to=self._book.name_of(row.peer_id), seq=row.seq, state=row.state.value,
+                created=_text(from_ms(row.created_ms)), body=row.body,
+            )
+            for row in await self._database.read(mail.outbox, limit=limit)
+        ]
+
+
+def _text(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds")

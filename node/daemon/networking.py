@@ -1,0 +1,221 @@
+"""The network as the mode allows it: loaded late, listening where the owner said, off without a trace when offline.
+
+Owns the libp2p network and the links to known peers; hands out guarded channels and nothing else. Must not know what
+is sent.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from node.clock import Entropy
+from node.errors import PeerUnreachable
+from node.identity.keystore import Identity
+from node.net.events import NetEvent
+from node.net.gate import Gate
+from node.privacy.egress import Egress
+from protocol.channel import FrameChannel
+from protocol.frames.link import Hello
+
+if TYPE_CHECKING:
+    from node.net.host import Network
+    from node.net.links import Links
+    from node.net.streams import PeerStream
+
+__all__ = ["MODES", "Networking", "Wiring"]
+
+log = logging.getLogger(__name__)
+
+MODES = ("offline", "lan", "online")
+OPEN_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What the network calls back: peers that open a stream, events, and what we say about ourselves to each peer."""
+
+    on_channel: Callable[[FrameChannel], Awaitable[None]]
+    on_event: Callable[[NetEvent], None]
+    hello: Callable[[str], Hello]
+    known: Callable[[], Sequence[tuple[str, Sequence[str]]]]
+    """Every paired peer and its addresses."""
+
+
+class Networking:
+    """Runs the network while the mode wants one. All other methods may be called at any time."""
+
+    def __init__(
+        self, identity: Identity, gate: Gate, egress: Egress, entropy: Entropy, wiring: Wiring, *, mode: str
+    ) -> None:
+        self._identity = identity
+        self._gate = gate
+        self._egress = egress
+        self._entropy = entropy
+        self._wiring = wiring
+        self.mode = mode
+        self.stage = "starting network" if mode != "offline" else "ready"
+        self._listen: tuple[str, ...] = ()
+        self._network: Network | None = None
+        self._links: Links | None = None
+        self._session: trio.CancelScope | None = None
+        self._nursery: trio.Nursery | None = None
+        self._changed = trio.Event()
+        self._settled = trio.Event()
+
+    async def run(
+        self, listen: Sequence[str], *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Be on the network in lan and online mode, off it in offline mode, until cancelled."""
+        self._listen = tuple(listen)
+        task_status.started()
+        while True:
+            changed = self._changed
+            if self.mode == "offline":
+                self.stage = "ready"
+                self._settled.set()
+                await changed.wait()
+                continue
+            await self._load()
+            await self._serve()
+
+    async def _load(self) -> None:
+        """Import the network library in a thread: it takes seconds, and status must answer meanwhile."""
+        if self._network is None:
+            network, links = await trio.to_thread.run_sync(_import_network)
+            self._network = network(
+                self._identity.seed, self._gate, self._on_stream, self._wiring.on_event
+            )
+            self._links_class = links
+
+    async def _serve(self) -> None:
+        assert self._network is not None
+        with trio.CancelScope() as session:
+            self._session = session
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                addresses = await nursery.start(self._network.serve, self._listen)
+                log.info("listening on %d addresses", len(addresses))
+                self._listen = tuple(self._network.addresses())  # ports that were chosen are kept over mode changes
+                self._links = self._links_class(
+                    self._network, self.open_channel, self._wiring.hello, self._wiring.on_event, self._entropy
+                )
+                for peer_id, known in self._wiring.known():
+                    self._gate.allow(peer_id)
+                    self._links.know(peer_id, known)
+                await nursery.start(self._links.run)
+                self.stage = "ready"
+                self._settled.set()
+        self._links = None
+        self._session = None
+        self._nursery = None
+
+    async def set_mode(self, mode: str) -> int:
+        """Switch; returns when the sockets are as the mode wants them. How many peers were connected before comes
+        back."""
+        before = len(self.connected())
+        if mode == self.mode:
+            return before
+        was_on = self.mode != "offline"
+        self.mode = mode
+        if mode == "offline":
+            await self.leave("offline")
+        if (mode == "offline") == was_on:
+            self._settled = trio.Event()
+            if self._session is not None and mode == "offline":
+                self._session.cancel()
+            self._changed.set()
+            self._changed = trio.Event()
+            await self._settled.wait()
+        return before
+
+    async def leave(self, code: Any) -> None:
+        """Say goodbye on every link; bounded."""
+        if self._links is not None:
+            await self._links.leave_all(code)
+
+    # -- peers --
+
+    def know(self, peer_id: str, addresses: Sequence[str]) -> None:
+        """Admit a peer and keep a link to it."""
+        self._gate.allow(peer_id)
+        if self._links is not None:
+            self._links.know(peer_id, addresses)
+
+    async def forget(self, peer_id: str) -> None:
+        """End the link, cut every stream and admit the peer no more."""
+        if self._links is not None:
+            await self._links.forget(peer_id)
+        self._gate.forbid(peer_id)
+
+    def wake(self, peer_id: str) -> None:
+        """Call this peer now instead of at the next try."""
+        if self._links is not None:
+            self._links.wake(peer_id)
+
+    def relink(self, peer_id: str) -> None:
+        """What we say to this peer changed in more than models: drop the connection, the links greet anew."""
+        if self._network is not None and self._nursery is not None:
+            self._nursery.start_soon(self._network.disconnect, peer_id)
+
+    def readvertise(self) -> None:
+        """Tell every present peer what is served to it now."""
+        if self._links is not None:
+            self._links.readvertise()
+
+    def connected(self) -> set[str]:
+        """Peers with a live connection."""
+        return self._network.connected() if self._network is not None else set()
+
+    def addresses(self) -> list[str]:
+        """Addresses listened on now."""
+        return self._network.addresses() if self._network is not None and self._session is not None else []
+
+    async def add_listener(self, address: str) -> str:
+        """Listen on one more address; the real one comes back."""
+        return await self._running().add_listener(address)
+
+    async def remove_listener(self, address: str) -> None:
+        """Listen on an address no longer."""
+        await self._running().remove_listener(address)
+
+    async def meet(self, addresses: Sequence[str], *, peer_id: str | None, timeout_s: float) -> str:
+        """Connect to a peer that is to be paired; its proven id comes back. Needs an open pairing window."""
+        network = self._running()
+        if peer_id is not None:
+            return (await network.connect(peer_id, addresses, timeout_s=timeout_s)).peer_id
+        return (await network.meet(addresses, timeout_s=timeout_s)).peer_id
+
+    # -- channels --
+
+    async def open_channel(self, peer_id: str, protocol: str) -> FrameChannel:
+        """A guarded channel on the live connection to this peer. Raises PeerUnreachable or NotPaired."""
+        stream = await self._running().open(peer_id, protocol, timeout_s=OPEN_TIMEOUT_S)
+        channel: FrameChannel = self._egress.channel(stream)
+        return channel
+
+    async def serve_link(self, channel: FrameChannel) -> None:
+        """Keep the link that a peer opened."""
+        if self._links is None:
+            await channel.reset()
+        else:
+            await self._links.serve(channel)
+
+    async def _on_stream(self, stream: "PeerStream") -> None:
+        channel: FrameChannel = self._egress.channel(stream)
+        await self._wiring.on_channel(channel)
+
+    def _running(self) -> "Network":
+        if self._network is None or self._session is None:
+            state = "offline" if self.mode == "offline" else self.stage
+            raise PeerUnreachable(f"This node is {state}.", hint="See: kith status, kith mode")
+        return self._network
+
+
+def _import_network() -> tuple[Any, Any]:
+    from node.net.host import Network
+    from node.net.links import Links
+
+    return Network, Links

@@ -1,0 +1,262 @@
+"""The paired peers as this node sees them right now: who is here, what they serve and allow, how they are called.
+
+Implements offload's view for the router (node.daemon.thinker.PeerDirectory) and node.api.ports.Peers. Presence
+follows real contact:
+a peer is here while its link beats. Must not know streams or what is asked of a peer.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from node.api.views import PeerView as PeerScreen
+from node.clock import Clock, from_ms, to_ms
+from node.daemon.grants import Grants
+from node.daemon.networking import Networking
+from node.errors import AmbiguousPeer, UnknownPeer, UsageError
+from node.identity.trust import Trust
+from node.net.events import LinkDown, LinkUp, ModelsAdvertised
+from node.privacy.policy import PeerView
+from node.store import mail, peers, shares
+from node.store.connection import Connection
+from node.store.database import Database
+from node.store.peers import Peer
+from offload.router import PeerCandidate
+from protocol.frames.link import ModelAdvert
+
+__all__ = ["PeerBook", "Presence"]
+
+REFUSAL_REMEMBERED_S = 10.0
+
+
+@dataclass(slots=True)
+class Presence:
+    """A peer that is here."""
+
+    address: str
+    rtt_ms: float
+    models: tuple[ModelAdvert, ...]
+    capabilities: frozenset[str]
+    """What the peer lets this node do."""
+
+
+@dataclass(slots=True)
+class _Refusal:
+    words: str
+    until_s: float
+
+
+@dataclass(slots=True)
+class _State:
+    """What is known of one paired peer beyond its row."""
+
+    row: Peer
+    presence: Presence | None = None
+    refusal: _Refusal | None = None
+    in_flight: int = 0
+
+
+class PeerBook:
+    """All paired peers. load() first; afterwards rows here and in the database are the same."""
+
+    def __init__(
+        self, database: Database, grants: Grants, clock: Clock, style_of: Callable[[str | None], str]
+    ) -> None:
+        """style_of: the placeholder style that suits a model digest best."""
+        self._database = database
+        self._grants = grants
+        self._clock = clock
+        self._style_of = style_of
+        self._states: dict[str, _State] = {}
+        self.networking: Networking | None = None
+        self.on_change: Callable[[str, bool], None] = lambda peer_id, present: None
+
+    async def load(self) -> None:
+        """Read every paired peer and its grants."""
+        for row in await self._database.read(peers.every):
+            await self.adopt(row)
+
+    async def adopt(self, row: Peer) -> None:
+        """Take a peer that was just stored into use: grants, admission, link."""
+        await self._grants.load(row.peer_id)
+        known = self._states.get(row.peer_id)
+        self._states[row.peer_id] = _State(row, known.presence if known else None)
+        if self.networking is not None and row.trust != Trust.NONE:
+            self.networking.know(row.peer_id, row.addresses)
+
+    async def adopt_stored(self, peer_id: str) -> Peer:
+        """As adopt(), for a row that someone else stored. Raises UnknownPeer."""
+        row = await self._database.read(peers.get, peer_id)
+        if row is None:
+            raise UnknownPeer
+        await self.adopt(row)
+        return row
+
+    def known(self) -> list[tuple[str, Sequence[str]]]:
+        """Peers to be admitted and linked, with their addresses."""
+        return [(s.row.peer_id, s.row.addresses) for s in self._states.values() if s.row.trust != Trust.NONE]
+
+    # -- events of the network --
+
+    def link_up(self, event: LinkUp) -> None:
+        """The peer greeted, or its round trip was measured anew."""
+        state = self._states.get(event.peer_id)
+        if state is None:
+            return
+        state.presence = Presence(event.address, event.rtt_ms, event.hello.models, frozenset(event.hello.capabilities))
+        self.on_change(event.peer_id, True)
+
+    def link_down(self, event: LinkDown) -> None:
+        """The peer is gone."""
+        state = self._states.get(event.peer_id)
+        if state is not None:
+            state.presence = None
+            self.on_change(event.peer_id, False)
+
+    def models_changed(self, event: ModelsAdvertised) -> None:
+        """The peer serves other models now."""
+        state = self._states.get(event.peer_id)
+        if state is not None and state.presence is not None:
+            state.presence.models = event.models
+
+    async def note_contact(self, peer_id: str) -> None:
+        """Remember where and when a present peer was reached."""
+        state = self._states.get(peer_id)
+        if state is None or state.presence is None:
+            return
+        address = [state.presence.address] if state.presence.address else []
+        await self._database.write(peers.seen, peer_id, address, to_ms(self._clock.now()))
+        row = await self._database.read(peers.get, peer_id)
+        if row is not None:
+            state.row = row
+
+    # -- looking up --
+
+    def find(self, name: str) -> str:
+        """The id of the peer called by this name, id, or unique beginning of either. Raises UnknownPeer,
+        AmbiguousPeer."""
+        exact = [s for s in self._states.values() if name in (s.row.peer_id, s.row.name)]
+        lowered = name.lower()
+        near = exact or [
+            s for s in self._states.values()
+            if s.row.name.lower().startswith(lowered) or (len(name) >= 6 and s.row.peer_id.startswith(name))
+        ]
+        if not near or not name:
+            raise UnknownPeer(f"No paired peer is called {name!r}.")
+        if len(near) > 1:
+            raise AmbiguousPeer(f"{name!r} fits {', '.join(s.row.name for s in near)}.")
+        return near[0].row.peer_id
+
+    def name_of(self, peer_id: str) -> str:
+        """How the owner calls this peer; the end of its id when it is not paired any more."""
+        state = self._states.get(peer_id)
+        return state.row.name if state is not None else f"...{peer_id[-6:]}"
+
+    def is_present(self, peer_id: str) -> bool:
+        """True while the peer's link beats."""
+        state = self._states.get(peer_id)
+        return state is not None and state.presence is not None
+
+    def granting(self, service: str) -> list[str]:
+        """Present peers that let this node use a service."""
+        return [
+            peer_id for peer_id, state in self._states.items()
+            if state.presence is not None and service in state.presence.capabilities
+        ]
+
+    async def view(self, peer_id: str, model_digest: str | None = None) -> PeerView | None:
+        """The peer as the guard sees it."""
+        state = self._states.get(peer_id)
+        if state is None:
+            return None
+        return PeerView(peer_id, state.row.name, state.row.trust, style=self._style_of(model_digest))
+
+    # -- for the router --
+
+    def candidates(self) -> tuple[PeerCandidate, ...]:
+        """Every paired peer as it could compute for us at this moment."""
+        return tuple(self._candidate(state) for state in self._states.values())
+
+    def _candidate(self, state: _State) -> PeerCandidate:
+        here = state.presence
+        models = tuple((m.name, m.digest, m.context_tokens) for m in here.models) if here else ()
+        refusal = state.refusal
+        if refusal is not None and refusal.until_s <= self._clock.monotonic_s():
+            refusal = state.refusal = None
+        allowed = here is not None and "infer" in here.capabilities
+        return PeerCandidate(
+            state.row.peer_id, state.row.name, state.row.trust, here is not None, allowed, models,
+            refusal.words if refusal else "", state.in_flight,
+        )
+
+    def note_refusal(self, peer_id: str, words: str) -> None:
+        """Leave this peer alone for a moment."""
+        state = self._states.get(peer_id)
+        if state is not None:
+            state.refusal = _Refusal(words, self._clock.monotonic_s() + REFUSAL_REMEMBERED_S)
+
+    def started(self, peer_id: str) -> None:
+        """One more request is at work there."""
+        if peer_id in self._states:
+            self._states[peer_id].in_flight += 1
+
+    def ended(self, peer_id: str) -> None:
+        """One request less."""
+        if peer_id in self._states:
+            self._states[peer_id].in_flight -= 1
+
+    # -- for the owner --
+
+    def screens(self, waiting: dict[str, int]) -> list[PeerScreen]:
+        """Every peer as status shows it."""
+        return [self._screen(state, waiting) for state in sorted(self._states.values(), key=lambda s: s.row.name)]
+
+    def _screen(self, state: _State, waiting: dict[str, int]) -> PeerScreen:
+        row, here = state.row, state.presence
+        count = waiting.get(row.peer_id, 0)
+        if here is not None:
+            route = f"direct {here.address or 'inbound'} {here.rtt_ms:.1f} ms"
+        else:
+            route = "offline" + (f"; {count} messages wait" if count else "")
+        return PeerScreen(
+            peer_id=row.peer_id, name=row.name, trust=row.trust, their_trust=row.their_trust,
+            connected=here is not None, route=route, rtt_ms=here.rtt_ms if here else None,
+            model=here.models[0].name if here and here.models else None,
+            last_contact=None if row.seen_ms is None else from_ms(row.seen_ms).isoformat(timespec="seconds"),
+            waiting_messages=count,
+        )
+
+    async def all(self) -> list[PeerScreen]:
+        """Every peer, with how many messages wait for it."""
+        return self.screens(await self._database.read(mail.waiting))
+
+    async def trust(self, name: str, trust: str) -> PeerScreen:
+        """Change the trust in a peer: a new grant replaces the old one and live streams see it at their next frame."""
+        if trust not in set(Trust):
+            raise UsageError(f"{trust!r} is no trust level.", hint=f"Choose one of: {', '.join(Trust)}")
+        peer_id = self.find(name)
+        level = Trust(trust)
+        await self._database.write(peers.set_trust, peer_id, trust)
+        await self._grants.reissue(peer_id, level)
+        row = await self.adopt_stored(peer_id)
+        if self.networking is not None:
+            if level is Trust.NONE:
+                await self.networking.forget(peer_id)
+            else:
+                self.networking.relink(peer_id)
+        return self._screen(self._states[row.peer_id], {})
+
+    async def forget(self, name: str) -> str:
+        """Remove a peer: its grants, shares and streams end at once."""
+        peer_id = self.find(name)
+        called = self.name_of(peer_id)
+        self._grants.drop(peer_id)
+        if self.networking is not None:
+            await self.networking.forget(peer_id)
+
+        def remove(tx: Connection) -> None:
+            shares.remove_peer(tx, peer_id)
+            peers.remove(tx, peer_id)
+
+        await self._database.write(remove)
+        self._states.pop(peer_id, None)
+        return called
