@@ -1,6 +1,7 @@
 """Static vectors of short texts: 256 numbers each, from weights inside the installed package.
 
-The sole importer of wordllama, loaded in the scan worker alone. Never downloads. Must not know processes, peers or what the vectors are for.
+The sole importer of wordllama, loaded in the scan worker alone. Never downloads. Must not know processes, peers or what
+the vectors are for.
 """
 
 from collections.abc import Sequence

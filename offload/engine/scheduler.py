@@ -150,7 +150,8 @@ class Scheduler:
         remembered = self._remembered(donor, answer)
         if donor.answer is None and remembered * 2 >= len(donor.tokens) and remembered > 0:
             return donor, donor
-        return min(idle, key=lambda slot: (bool(slot.tokens), slot.used)), donor
+        slot = min(idle, key=lambda slot: (bool(slot.tokens), slot.used))
+        return slot, donor if remembered else slot
 
     def _remembered(self, slot: _Slot, answer: Answer) -> int:
         """How many tokens of this prompt the slot may keep. At least one token must be read anew, for its logits."""
@@ -175,7 +176,7 @@ class Scheduler:
     def _take(self, slot: _Slot, donor: _Slot, answer: Answer) -> None:
         keep = self._remembered(donor, answer)
         if slot is donor:
-            if keep < len(slot.tokens) and not self._context.cut(slot.sequence, keep):
+            if 0 < keep < len(slot.tokens) and not self._context.cut(slot.sequence, keep):
                 keep = 0
             if keep == 0:
                 self._forget(slot)
