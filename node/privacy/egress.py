@@ -1,78 +1,330 @@
 """The one way out: decide, mask, check, ask, enter in the ledger, and only then hand out a clearance.
 
-Fail closed: whatever is missing, raises, hangs or returns nonsense ends in EgressDenied and nothing is sent.
-Must not know frames' meaning, models, tools or how the owner is asked.
+Fail closed: whatever is missing, raises, hangs or returns nonsense ends in EgressDenied and nothing is sent. There is
+no option that turns any of it off; tests compose other parts. Must not know models, tools or how the owner is asked.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
-from node.privacy.consent import ConsentAsker
-from node.privacy.labels import Labeled
-from node.privacy.policy import Level, PeerView, Purpose
+import trio
 
-__all__ = ["Egress", "EgressClearance", "Part", "PeerView", "Purpose"]
+from node.privacy.accounting import AnswerAccounts
+from node.privacy.channel import ByteStream, GuardedChannel
+from node.privacy.clearance import EgressClearance
+from node.privacy.consent import ConsentAnswer, ConsentAsker, ConsentQuestion, OutgoingText, Substitution, digest_of
+from node.privacy.errors import (
+    ConsentRefused,
+    ConsentUnanswered,
+    EgressDenied,
+    GuardFailed,
+    HoldsPersonal,
+    HoldsSecret,
+    LedgerFailed,
+    NeverForPeer,
+    NotCleared,
+    ShareNotConsented,
+)
+from node.privacy.inspector import Inspected, Inspector, blank
+from node.privacy.labels import Confidentiality, Integrity, Labeled
+from node.privacy.ledger import Draft, Ledger
+from node.privacy.memory import ConversationMemory, Memories
+from node.privacy.placeholders import BRACKETS, PlaceholderMap, Replaced, mask
+from node.privacy.policy import Level, PeerView, Purpose, level_for, needs_consent
+from node.privacy.traffic import Traffic
+from node.store.ledger import Head
+
+__all__ = ["Egress", "EgressClearance", "Part", "PeerView", "Purpose", "ShareConsents"]
+
+CONSENT_DEADLINE_S = 120.0
+LEDGER_DEADLINE_S = 20.0
+SHARE_DEADLINE_S = 10.0
+_LIVE_LIMIT = 1_024
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of what should leave. role: system, user, assistant, tool, tools (schemas), query, mail, passage, stop."""
+    """One text of what should leave.
+
+    role: system, user, assistant, tool, tools (a description or schema), stop, query, mail, title, passage, folder.
+    """
 
     role: str
     text: Labeled
 
 
-class EgressClearance:
-    """Implements protocol.channel.Clearance."""
+class ShareConsents(Protocol):
+    """What the owner shares with whom."""
 
-    @property
-    def texts(self) -> tuple[str, ...]:
-        raise NotImplementedError
+    async def covers(self, source: str, peer_id: str) -> bool:
+        """Whether a text from this source ("share:...") may go to this peer in clear."""
+        ...
 
-    @property
-    def substitutions(self) -> int:
-        raise NotImplementedError
 
-    @property
-    def level(self) -> Level:
-        raise NotImplementedError
+@dataclass(frozen=True, slots=True)
+class _Outgoing:
+    """Texts in the form they would leave."""
 
-    def rehydrator(self) -> Any:
-        """StreamRehydrator: feed(str) -> str, end() -> str. For the owner's display only, never for anything outgoing."""
-        raise NotImplementedError
-
-    async def close(self, outcome: str) -> None:
-        """Close the ledger entry with the byte count and digest of what was really sent. Idempotent."""
-        raise NotImplementedError
+    texts: tuple[str, ...]
+    replaced: tuple[tuple[Replaced, ...], ...]
+    placeholders: PlaceholderMap
+    personal_in_clear: bool
 
 
 class Egress:
     """The guard of one node."""
 
+    def __init__(
+        self, *, inspector: Inspector, ledger: Ledger, shares: ShareConsents | None, new_id: Callable[[], str],
+        consent_deadline_s: float = CONSENT_DEADLINE_S, observer: Callable[[str, str, bytes], None] | None = None,
+    ) -> None:
+        """new_id: fresh unguessable ids for questions.
+
+        observer: sees (peer_id, protocol, bytes) right before they go to the transport; a tap for tests. The daemon
+        passes none.
+        """
+        self.traffic = Traffic()
+        self.ledger = ledger
+        self._inspector = inspector
+        self._shares = shares
+        self._new_id = new_id
+        self._consent_deadline_s = consent_deadline_s
+        self._observer = observer
+        self._memories = Memories()
+        self._accounts = AnswerAccounts(ledger)
+        self._live: dict[int, EgressClearance] = {}
+
+    # -- deciding -----------------------------------------------------------------------------------------------------
+
     async def clear(
         self, *, peer: PeerView, purpose: Purpose, conversation: str, request_id: str, parts: Sequence[Part],
         ask: ConsentAsker, why: str = "", together_with: Callable[[Any], None] | None = None,
+        like: EgressClearance | None = None,
     ) -> EgressClearance:
-        """A clearance whose `texts` (same order as parts) may be put into one content frame for this peer.
+        """A clearance whose `texts` (same order as parts) may be put into frames for this peer and request.
 
         together_with: run inside the transaction that writes the ledger entry (a message's outbox row).
-        Raises EgressDenied (a leaf says why).
+        like: an earlier clearance whose placeholders are kept, so that an answer begun elsewhere can go on.
+        Raises EgressDenied; the leaf says why. Cancelling it means that nothing was cleared.
         """
-        raise NotImplementedError
+        try:
+            memory = self._memories.of(conversation)
+            memory.absorb(*(part.text for part in parts))
+            owner_typed = all(part.text.integrity is Integrity.OWNER for part in parts)
+            level = level_for(peer, purpose, owner_typed=owner_typed)
+            if level is Level.NEVER or not parts:
+                raise NeverForPeer(f"{purpose} to a peer of trust {peer.trust}" if parts else "nothing to send")
+            await self._check_shares(peer, purpose, parts)
+            outgoing = await self._form(peer, level, parts, memory, like, owner_typed=owner_typed)
+            approved_by = await self._approve(
+                peer, purpose, level, conversation, request_id, parts, outgoing, ask, why, owner_typed=owner_typed,
+            )
+        except EgressDenied:
+            raise
+        except Exception as error:      # a bug in the guard must not become an open door
+            raise GuardFailed(f"the guard failed with {type(error).__name__}") from error
+        count = sum(len(spans) for spans in outgoing.replaced) if level is Level.MASKED else 0
+        place = await self._record(
+            Draft(peer.peer_id, purpose, level, request_id, outgoing.texts, count, approved_by), together_with,
+        )
+        clearance = EgressClearance(
+            peer_id=peer.peer_id, purpose=purpose, level=level, conversation=conversation, request_id=request_id,
+            texts=outgoing.texts, substitutions=count, placeholders=outgoing.placeholders, ledger=self.ledger,
+            place=place,
+        )
+        return self._register(clearance)
 
     async def reopen(self, *, peer: PeerView, request_id: str) -> EgressClearance:
-        """The clearance of a message that is in the ledger and not closed yet (after a restart)."""
-        raise NotImplementedError
+        """The clearance of a message whose entry is in the ledger and not closed (sent again after a restart).
+
+        Raises NotCleared when there is none, NeverForPeer when the peer lost its trust meanwhile.
+        """
+        for live in self._live.values():
+            if (live.peer_id, live.request_id, live.purpose) == (peer.peer_id, request_id, Purpose.MAIL):
+                return live
+        view = await self.ledger.find_open(peer.peer_id, request_id)
+        if view is None or view.texts is None or view.entry.purpose != Purpose.MAIL:
+            raise NotCleared("no open ledger entry for this message")
+        level = Level(view.entry.level)
+        if level_for(peer, Purpose.MAIL, owner_typed=level is Level.CLEAR) is not level:
+            raise NeverForPeer(f"mail to a peer of trust {peer.trust}")
+        clearance = EgressClearance(
+            peer_id=peer.peer_id, purpose=Purpose.MAIL, level=level, conversation="", request_id=request_id,
+            texts=view.texts, substitutions=view.entry.substitutions, placeholders=PlaceholderMap(BRACKETS),
+            ledger=self.ledger, place=Head(view.entry.seq, view.digest),
+        )
+        return self._register(clearance)
+
+    # -- remembering --------------------------------------------------------------------------------------------------
 
     def absorb(self, conversation: str, *parts: Labeled) -> None:
-        """Remember what a tool returned or a peer said in this conversation: its values are masked from now on."""
-        raise NotImplementedError
+        """Remember what a tool returned or a peer said in this conversation: its values are masked from now on.
+
+        Raises GuardFailed when the conversation holds too many values.
+        """
+        self._memories.of(conversation).absorb(*parts)
 
     def forget(self, conversation: str) -> None:
-        """Drop the placeholder maps and values of a conversation that ended."""
-        raise NotImplementedError
+        """Drop placeholders and values of a conversation that ended."""
+        self._memories.forget(conversation)
 
-    def channel(self, stream: Any) -> Any:
-        """A GuardedChannel (protocol.channel.FrameChannel) over a PeerStream."""
-        raise NotImplementedError
+    # -- sending ------------------------------------------------------------------------------------------------------
+
+    def channel(self, stream: ByteStream) -> GuardedChannel:
+        """The guarded frame channel over a stream; the only thing that may write to it."""
+        return GuardedChannel(
+            stream, check=self.check_outgoing, accounts=self._accounts, traffic=self.traffic, observer=self._observer,
+        )
+
+    async def check_outgoing(self, clearance: EgressClearance, peer_id: str, strings: Sequence[str]) -> None:
+        """The last look, at the strings decoded from the final bytes. Raises EgressDenied when they may not go."""
+        if self._live.get(id(clearance)) is not clearance or clearance.closed or clearance.peer_id != peer_id:
+            raise NotCleared("this clearance is not open for this peer")
+        returned = self._memories.of(clearance.conversation).returned
+        secrets = await self._inspector.find_secrets(strings, returned)
+        if secrets:
+            raise HoldsSecret(", ".join(secrets))
+        if clearance.level in (Level.MASKED, Level.PUBLIC):
+            tokens = clearance.placeholders.tokens
+            found = await self._inspector.find_personal([blank(text, tokens) for text in strings], returned)
+            if found:
+                raise HoldsPersonal(f"found in the final bytes: {', '.join(found)}")
+
+    # -- steps of clear() ---------------------------------------------------------------------------------------------
+
+    async def _check_shares(self, peer: PeerView, purpose: Purpose, parts: Sequence[Part]) -> None:
+        if purpose is not Purpose.ANSWER:
+            return
+        if self._shares is None:
+            raise ShareNotConsented("no shares are known")
+        with trio.move_on_after(SHARE_DEADLINE_S) as deadline:
+            for source in {part.text.source for part in parts}:
+                if await self._shares.covers(source, peer.peer_id) is not True:
+                    raise ShareNotConsented(f"source {source}")
+        if deadline.cancelled_caught:
+            raise GuardFailed("the list of shares did not answer in time")
+
+    async def _form(
+        self, peer: PeerView, level: Level, parts: Sequence[Part], memory: ConversationMemory,
+        like: EgressClearance | None, *, owner_typed: bool,
+    ) -> _Outgoing:
+        """The texts as they would leave at this level. Raises HoldsSecret, HoldsPersonal, GuardFailed."""
+        texts = [part.text for part in parts]
+        if any(text.confidentiality is Confidentiality.SECRET for text in texts):
+            raise HoldsSecret("labelled as secret")
+        found = await self._inspector.inspect(texts, memory.returned)
+        if len(found.hits) != len(texts):
+            raise GuardFailed("the inspection returned nonsense")
+        if found.secrets:
+            raise HoldsSecret(", ".join(found.secrets))
+        if level is Level.PUBLIC:
+            _check_public(texts, found, memory, owner_typed=owner_typed)
+        if level is not Level.MASKED:
+            shown = tuple(
+                tuple(Replaced(hit.start, hit.end, text.value[hit.start : hit.end],
+                               text.value[hit.start : hit.end], hit.type) for hit in hits)
+                for text, hits in zip(texts, found.hits, strict=True)
+            )
+            return _Outgoing(tuple(text.value for text in texts), shown, PlaceholderMap(BRACKETS), found.personal)
+        return await self._mask(peer, texts, found, memory, like)
+
+    async def _mask(
+        self, peer: PeerView, texts: Sequence[Labeled], found: Inspected, memory: ConversationMemory,
+        like: EgressClearance | None,
+    ) -> _Outgoing:
+        placeholders = like.placeholders if like is not None else memory.map_for(peer.peer_id, peer.style)
+        if like is None:
+            for text in texts:
+                placeholders.reserve(text.value)
+        is_real = partial(self._inspector.is_real, returned=memory.returned)
+        masked = [
+            mask(text.value, hits, placeholders, is_real=is_real)
+            for text, hits in zip(texts, found.hits, strict=True)
+        ]
+        outgoing = tuple(text for text, _ in masked)
+        tokens = placeholders.tokens
+        left = await self._inspector.find_personal([blank(text, tokens) for text in outgoing], memory.returned)
+        if left:
+            raise HoldsPersonal(f"left after masking: {', '.join(left)}")
+        secrets = await self._inspector.find_secrets(outgoing, memory.returned)
+        if secrets:
+            raise HoldsSecret(", ".join(secrets))
+        return _Outgoing(outgoing, tuple(spans for _, spans in masked), placeholders, personal_in_clear=False)
+
+    async def _approve(
+        self, peer: PeerView, purpose: Purpose, level: Level, conversation: str, request_id: str,
+        parts: Sequence[Part], outgoing: _Outgoing, ask: ConsentAsker, why: str, *, owner_typed: bool,
+    ) -> str:
+        """Who approved it, in words for the ledger. Raises ConsentRefused, ConsentUnanswered, GuardFailed."""
+        asks = needs_consent(
+            level, purpose, owner_typed=owner_typed, detectors_ran=not self._inspector.missing,
+            personal=outgoing.personal_in_clear,
+        )
+        if not asks:
+            return _standing_approval(purpose, owner_typed=owner_typed)
+        texts = tuple(
+            OutgoingText(part.role, text, part.text.source, tuple(
+                Substitution(span.start, span.end, span.token, span.original, span.type) for span in spans
+            ))
+            for part, text, spans in zip(parts, outgoing.texts, outgoing.replaced, strict=True)
+        )
+        question = ConsentQuestion(
+            question_id=self._new_id(), request_id=request_id, conversation=conversation, peer_id=peer.peer_id,
+            peer_name=peer.name, purpose=purpose, level=level, why=why, texts=texts, nets_ran=self._inspector.nets,
+            nets_missing=self._inspector.missing, deadline_s=self._consent_deadline_s,
+            digest=digest_of(request_id, peer.peer_id, purpose, level, texts),
+        )
+        answer: object = None
+        with trio.move_on_after(self._consent_deadline_s) as deadline:
+            answer = await ask.ask(question)
+        if deadline.cancelled_caught:
+            raise ConsentUnanswered(f"within {self._consent_deadline_s:g} s")
+        if not isinstance(answer, ConsentAnswer):
+            raise GuardFailed("the answer to the consent question is no answer")
+        if answer.allowed is not True:
+            raise ConsentRefused
+        if answer.digest != question.digest:
+            raise ConsentRefused("the answer was to another question")
+        return f"{answer.by}, question {question.question_id}"
+
+    async def _record(self, draft: Draft, together_with: Callable[[Any], None] | None) -> Head:
+        """The entry's place, durable. Shielded: a cancelled caller must not leave it unknown whether it was written."""
+        try:
+            with trio.CancelScope(shield=True), trio.fail_after(LEDGER_DEADLINE_S):
+                place = await self.ledger.append(draft, also=together_with)
+        except trio.TooSlowError:
+            raise LedgerFailed("it took too long") from None
+        except Exception as error:
+            raise LedgerFailed(type(error).__name__) from error
+        if not isinstance(place, Head):
+            raise LedgerFailed("the ledger returned nonsense")
+        return place
+
+    def _register(self, clearance: EgressClearance) -> EgressClearance:
+        for key in [key for key, live in self._live.items() if live.closed]:
+            del self._live[key]
+        if len(self._live) >= _LIVE_LIMIT:
+            raise GuardFailed(f"{_LIVE_LIMIT} requests are open already")
+        self._live[id(clearance)] = clearance
+        return clearance
+
+
+def _check_public(
+    texts: Sequence[Labeled], found: Inspected, memory: ConversationMemory, *, owner_typed: bool,
+) -> None:
+    """Nothing personal in it; and nothing personal read before, unless the owner typed it word for word."""
+    if any(text.confidentiality is not Confidentiality.PUBLIC for text in texts):
+        raise HoldsPersonal("labelled as personal")
+    if found.personal:
+        kinds = sorted({hit.type for hits in found.hits for hit in hits})
+        raise HoldsPersonal(", ".join(kinds))
+    if not owner_typed and memory.label.label.confidentiality is not Confidentiality.PUBLIC:
+        raise HoldsPersonal("the conversation holds personal data and the owner did not type this")
+
+
+def _standing_approval(purpose: Purpose, *, owner_typed: bool) -> str:
+    if purpose is Purpose.ANSWER:
+        return "owner, by sharing the folder with this peer"
+    return "owner, typed it for this" if owner_typed else "policy, all nets ran"

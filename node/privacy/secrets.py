@@ -11,6 +11,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from node.privacy.prose_secrets import find_spoken
 from node.privacy.seed_phrases import find_seed_phrases
@@ -37,7 +38,7 @@ _SHAPED: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("AWS key", re.compile(r"\b(?:AKIA|ASIA|AGPA|AIDA|AROA|ANPA)[0-9A-Z]{16}\b")),
     ("GitHub token", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{20,})")),
     ("GitLab token", re.compile(r"\bgl(?:pat|ptt|dt|rt|cbt|soat)-[\w-]{16,}")),
-    ("API key", re.compile(r"\bsk-(?:[a-z]+\d*-)*[\w-]{16,}")),
+    ("API key", re.compile(r"\bsk-(?=[\w-]{0,200}\d)[\w-]{20,}")),
     ("payment key", re.compile(r"\b(?:sk|rk|pk|whsec)_(?:live|test)?_?[A-Za-z0-9]{16,}")),
     ("Slack token", re.compile(r"\bxox[abeoprs]-[\w-]{10,}|hooks\.slack\.com/services/\w+")),
     ("Google key", re.compile(r"\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}|\bGOCSPX-[\w-]{20,}")),
@@ -45,7 +46,9 @@ _SHAPED: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("model hub token", re.compile(r"\bhf_[A-Za-z0-9]{20,}")),
     ("bot token", re.compile(r"\b\d{8,10}:AA[\w-]{30,}")),
     ("mail service key", re.compile(r"\bSG\.[\w-]{16,}\.[\w-]{16,}|\bkey-[0-9a-f]{32}\b")),
-    ("address with a password", re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://[^\s/:@]{1,64}:[^\s/@]{3,128}@", re.IGNORECASE)),
+    ("address with a password", re.compile(
+        r"\b[a-z][a-z0-9+.-]{1,15}://[^\s/:@]{1,64}:[^\s/@]{3,128}@", re.IGNORECASE,
+    )),
     ("authorisation header", re.compile(r"\b(?:bearer|basic)\s+(?=[\w+/=.~-]*\d)[\w+/=.~-]{16,}", re.IGNORECASE)),
     ("one-time-code seed", re.compile(r"\botpauth://\S{8,}", re.IGNORECASE)),
     ("pairing link", re.compile(r"\bkith:(?://)?pair\S{8,}", re.IGNORECASE)),
@@ -60,7 +63,17 @@ _DIGITS = re.compile(r"(?<![\d.,])\d(?:[ \u00a0-]?\d){12,18}(?![\d])")
 _DENSE = re.compile(r"(?<![\w+/=.-])[A-Za-z0-9+/_-]{24,256}={0,2}(?![\w+/=])")
 _PEER_ID = re.compile(r"12D3KooW[1-9A-HJ-NP-Za-km-z]{44}")
 _ENTROPY_BITS = 4.3         # per character; English words stay below 4.1, hexadecimal digests at or below 4
-_INVISIBLE = frozenset("Cf")
+# Ranges of issuers and how many digits their cards have (ISO/IEC 7812): Visa, Mastercard, American Express, Diners,
+# Discover, JCB, UnionPay and Maestro.
+_SCHEMES: tuple[tuple[re.Pattern[str], frozenset[int]], ...] = (
+    (re.compile(r"4"), frozenset({13, 16, 19})),
+    (re.compile(r"5[1-5]|2(?:22[1-9]|2[3-9]|[3-6]|7[01]|720)"), frozenset({16})),
+    (re.compile(r"3[47]"), frozenset({15})),
+    (re.compile(r"3(?:0[0-5]|[689])"), frozenset({14, 16, 19})),
+    (re.compile(r"35"), frozenset({16, 17, 18, 19})),
+    (re.compile(r"2131|1800"), frozenset({15})),
+    (re.compile(r"6(?:011|4[4-9]|5|2)|5[0678]|6[37]"), frozenset({13, 14, 15, 16, 17, 18, 19})),
+)
 
 
 def find_secrets(text: str) -> list[SecretHit]:
@@ -79,15 +92,16 @@ def find_secrets(text: str) -> list[SecretHit]:
 def _plain(text: str) -> str:
     if text.isascii():
         return text
-    visible = "".join(char for char in text if unicodedata.category(char) not in _INVISIBLE)
+    visible = "".join(char for char in text if unicodedata.category(char) != "Cf")
     return unicodedata.normalize("NFKC", visible)
 
 
 def _cards(text: str) -> Iterator[SecretHit]:
     """Payment cards: 13 to 19 digits of a scheme's range whose check digit is right."""
     for match in _DIGITS.finditer(text):
-        digits = [int(char) for char in match[0] if char.isdigit()]
-        if digits[0] in (2, 3, 4, 5, 6) and len(set(digits)) > 2 and _luhn(digits):
+        number = "".join(char for char in match[0] if char.isdigit())
+        known = any(start.match(number) and len(number) in lengths for start, lengths in _SCHEMES)
+        if known and _luhn([int(digit) for digit in number]):
             yield SecretHit(match.start(), match.end(), "payment card")
 
 
@@ -112,7 +126,7 @@ def _dense(text: str) -> Iterator[SecretHit]:
 
 def _mixed(run: str) -> bool:
     kinds = ["d" if char.isdigit() else "u" if char.isupper() else "l" if char.islower() else "s" for char in run]
-    changes = sum(first != second for first, second in zip(kinds, kinds[1:], strict=False))
+    changes = sum(first != second for first, second in pairwise(kinds))
     return kinds.count("d") >= 3 and "u" in kinds and "l" in kinds and changes >= len(run) / 3
 
 

@@ -42,8 +42,8 @@ def find_seed_phrases(text: str) -> Iterator[tuple[int, int]]:
         for start, end in _pure_runs(words):
             count = end - start
             before = text[max(0, match.start() - _CUE_CHARS) : match.start()] + " " + " ".join(words[:start])
-            uniform = len(set(words[start:end])) >= count - 2
-            if uniform and (_CUE.search(before) or (start == 0 and end == len(words) and count in _LENGTHS)):
+            alone = start == 0 and end == len(words) and count in _LENGTHS and len(set(words)) >= count - 3
+            if alone or _CUE.search(before):
                 yield match.start(), match.end()
                 break
 

@@ -275,7 +275,7 @@ def _second_signal(text: str, folded: Folded, start: int, end: int) -> bool:
     written = text[place : folded.origin[end - 1] + 1]
     if not written[0].isupper():
         return False
-    if text[max(0, place - _CONTEXT) : place + _CONTEXT].isupper():     # all capitals say nothing
+    if text[max(0, place - _CONTEXT) : place + _CONTEXT].isupper():     # where all is capital, a capital says nothing
         return before in WEAK_CUES or after in VERBS_AFTER
     if body[start:end] in MONTHS and (before in DATE_CUES or after.isdigit()):
         return False

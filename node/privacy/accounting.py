@@ -1,0 +1,54 @@
+"""Ledger entries for inference answers that this node computes for a peer.
+
+Such an answer derives from the peer's own prompt only, so it is accounted and not scanned: one entry per answer,
+durable before its first byte, closed with byte count and digest. Must not know the engine or the answer's text.
+"""
+
+import hashlib
+
+from node.privacy.ledger import Draft, Ledger
+from node.privacy.policy import Purpose
+from node.store.ledger import Head
+
+__all__ = ["ACCOUNTED_LEVEL", "AnswerAccount", "AnswerAccounts"]
+
+ACCOUNTED_LEVEL = "accounted"
+
+
+class AnswerAccount:
+    """One answer under way."""
+
+    def __init__(self, ledger: Ledger, place: Head) -> None:
+        self._ledger = ledger
+        self._place = place
+        self._hash = hashlib.blake2b(digest_size=32)
+        self._sent_bytes = 0
+        self._closed = False
+
+    def count(self, data: bytes) -> None:
+        """Bytes that are about to be handed to the transport."""
+        self._hash.update(data)
+        self._sent_bytes += len(data)
+
+    async def close(self, outcome: str) -> None:
+        """Close the entry. A second call changes nothing."""
+        if not self._closed:
+            self._closed = True
+            await self._ledger.close(
+                self._place, sent_bytes=self._sent_bytes, digest=self._hash.digest(), outcome=outcome,
+            )
+
+
+class AnswerAccounts:
+    """Opens accounts."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    async def open(self, peer_id: str, request_id: str) -> AnswerAccount:
+        """An account whose entry is durable. Raises whatever the ledger raises; then nothing may be sent."""
+        place = await self._ledger.append(Draft(
+            peer_id=peer_id, purpose=Purpose.ANSWER, level=ACCOUNTED_LEVEL, request_id=request_id, texts=(),
+            substitutions=0, approved_by="owner, by the grant to this peer",
+        ))
+        return AnswerAccount(self._ledger, place)

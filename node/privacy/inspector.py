@@ -1,0 +1,107 @@
+"""What is in the texts that should leave: label values, vault values and secrets, before masking and after it.
+
+Pure of decisions: it says what it found and which nets looked; egress decides. Tests compose a blind one to prove that
+their checks notice. Must not know levels, consent, the ledger or frames.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from node.privacy.labels import Confidentiality, Labeled, known_values
+from node.privacy.nets import KnownValues, Net, run_net
+from node.privacy.vault import Hit, Vault, merge
+
+__all__ = ["Inspected", "Inspector", "blank"]
+
+_SEAM_CHARS = 160   # a secret may be split over two texts: this much of both sides is read as one
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """hits[i]: personal spans of text i, sorted, not overlapping. secrets: kinds of secrets, never their text."""
+
+    hits: tuple[tuple[Hit, ...], ...]
+    secrets: tuple[str, ...]
+
+    @property
+    def personal(self) -> bool:
+        """Some personal value stands in some text."""
+        return any(self.hits)
+
+
+class Inspector:
+    """The nets of one node. detectors: None until they are installed."""
+
+    def __init__(
+        self, *, vault: KnownValues | None, secrets: Net | None, detectors: Net | None, timeout_s: float = 20.0,
+    ) -> None:
+        """timeout_s: for each net and text. A missing vault or secrets net means that nothing leaves."""
+        self._vault = vault
+        self._secrets = secrets
+        self._detectors = detectors
+        self._timeout_s = timeout_s
+
+    @property
+    def nets(self) -> tuple[str, ...]:
+        """Names of the nets that look at a text."""
+        return ("labels", "vault", "secrets", *(("detectors",) if self._detectors is not None else ()))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Names of those that should, and are not there."""
+        return () if self._detectors is not None else ("detectors",)
+
+    async def inspect(self, parts: Sequence[Labeled], returned: Vault) -> Inspected:
+        """Everything found in the parts. Raises GuardFailed when a net does not do its work."""
+        hits: list[tuple[Hit, ...]] = []
+        for part in parts:
+            found = [*_labelled(part), *await self._run(self._vault, part.value, returned)]
+            if self._detectors is not None:
+                found += await self._run(self._detectors, part.value, returned)
+            hits.append(tuple(merge(found)))
+        return Inspected(tuple(hits), await self.find_secrets([part.value for part in parts], returned))
+
+    async def find_secrets(self, texts: Sequence[str], returned: Vault) -> tuple[str, ...]:
+        """Kinds of secrets in the texts and across their seams."""
+        kinds: dict[str, None] = {}
+        seams = [f"{one[-_SEAM_CHARS:]}\n{two[:_SEAM_CHARS]}" for one, two in pairwise(texts)]
+        for text in (*texts, *seams):
+            kinds.update((hit.type, None) for hit in await self._run(self._secrets, text, returned))
+        return tuple(kinds)
+
+    async def find_personal(self, texts: Iterable[str], returned: Vault) -> tuple[str, ...]:
+        """Types of vault and returned values in texts that should hold none."""
+        kinds: dict[str, None] = {}
+        for text in texts:
+            kinds.update((hit.type, None) for hit in await self._run(self._vault, text, returned))
+        return tuple(kinds)
+
+    def is_real(self, text: str, returned: Vault) -> bool:
+        """Whether an invented name is, or has in it, a real one."""
+        return self._vault is None or self._vault.holds(text) or bool(returned.find(text))
+
+    async def _run(self, net: Net | None, text: str, returned: Vault) -> list[Hit]:
+        return await run_net(net, text, returned, timeout_s=self._timeout_s)
+
+
+def blank(text: str, tokens: Iterable[str]) -> str:
+    """The text with every token overwritten by x: what is left must hold no personal value."""
+    choice = "|".join(re.escape(token) for token in sorted(tokens, key=len, reverse=True))
+    return re.sub(choice, lambda match: "x" * len(match[0]), text) if choice else text
+
+
+def _labelled(part: Labeled) -> list[Hit]:
+    """The spans that the part's own label declares personal, found literally, however short they are."""
+    if part.confidentiality is Confidentiality.PUBLIC or not part.value.strip():
+        return []
+    if part.values is None:
+        start = len(part.value) - len(part.value.lstrip())
+        return [Hit(start, len(part.value.rstrip()), "PRIVATE")]
+    hits = []
+    for value in known_values(part):
+        if value.text.strip():
+            literal = re.compile(rf"(?<!\w){re.escape(value.text.strip())}(?!\w)", re.IGNORECASE)
+            hits += [Hit(match.start(), match.end(), value.type) for match in literal.finditer(part.value)]
+    return hits

@@ -1,0 +1,118 @@
+"""The signed end of the ledger, kept in a second place: without it a cut-off tail would look like an honest end.
+
+The keeper replaces one small file; a power cut may leave an older head, which only means that the newest entries are
+checked by the chain alone. Must not know entries.
+"""
+
+import os
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+import trio
+from nacl.exceptions import BadSignatureError
+from nacl.signing import SigningKey, VerifyKey
+
+__all__ = ["FileHeadKeeper", "HeadKeeper", "SeedSigner", "SignedHead", "Signer", "sign_head", "verify_head"]
+
+_DOMAIN = b"kith-ledger-head-1|"
+_FILE_LIMIT_BYTES = 4096
+
+
+class SignedHead(msgspec.Struct, frozen=True, array_like=True):
+    """The last entry's number and digest, signed by the device."""
+
+    seq: int
+    digest: bytes
+    signature: bytes
+
+
+class Signer(Protocol):
+    """The device's Ed25519 key, or a sub-key."""
+
+    @property
+    def public_key(self) -> bytes:
+        """32 bytes."""
+        ...
+
+    def sign(self, data: bytes) -> bytes:
+        """The 64-byte signature."""
+        ...
+
+
+class HeadKeeper(Protocol):
+    """The second place."""
+
+    async def load(self) -> bytes | None:
+        """What was stored last; None when nothing was."""
+        ...
+
+    async def store(self, head: bytes) -> None:
+        """Replace what is stored."""
+        ...
+
+
+class SeedSigner:
+    """A Signer over a 32-byte seed."""
+
+    def __init__(self, seed: bytes) -> None:
+        self._key = SigningKey(seed)
+
+    @property
+    def public_key(self) -> bytes:
+        """32 bytes."""
+        return bytes(self._key.verify_key)
+
+    def sign(self, data: bytes) -> bytes:
+        """The 64-byte signature."""
+        return self._key.sign(data).signature
+
+
+class FileHeadKeeper:
+    """One 0600 file, replaced whole."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def load(self) -> bytes | None:
+        """The file's bytes, at most 4 KiB of them."""
+        return await trio.to_thread.run_sync(self._load)
+
+    async def store(self, head: bytes) -> None:
+        """Write beside and rename over, so that a crash leaves the old or the new one."""
+        await trio.to_thread.run_sync(self._store, head)
+
+    def _load(self) -> bytes | None:
+        try:
+            with self._path.open("rb") as file:
+                return file.read(_FILE_LIMIT_BYTES)
+        except FileNotFoundError:
+            return None
+
+    def _store(self, head: bytes) -> None:
+        beside = self._path.with_name(self._path.name + ".new")
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            os.write(handle, head)
+        finally:
+            os.close(handle)
+        beside.replace(self._path)
+
+
+def sign_head(signer: Signer, seq: int, digest: bytes) -> bytes:
+    """The encoded signed head."""
+    return msgspec.msgpack.encode(SignedHead(seq, digest, signer.sign(_message(seq, digest))))
+
+
+def verify_head(public_key: bytes, stored: bytes) -> SignedHead | None:
+    """The head, or None when it is damaged or not signed by this key."""
+    try:
+        head = msgspec.msgpack.decode(stored, type=SignedHead)
+        VerifyKey(public_key).verify(_message(head.seq, head.digest), head.signature)
+    except (msgspec.MsgspecError, BadSignatureError, ValueError):
+        return None
+    return head
+
+
+def _message(seq: int, digest: bytes) -> bytes:
+    return _DOMAIN + msgspec.msgpack.encode((seq, digest))

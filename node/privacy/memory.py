@@ -1,0 +1,63 @@
+"""What the guard remembers of each conversation: its label, the values tools returned, one placeholder map per peer.
+
+In memory only; dropped when the conversation ends. Must not know levels, consent or the ledger.
+"""
+
+from dataclasses import dataclass, field
+
+from node.privacy.errors import GuardFailed
+from node.privacy.labels import ConversationLabel, Labeled, Value, known_values
+from node.privacy.placeholders import PlaceholderMap
+from node.privacy.vault import Vault
+
+__all__ = ["ConversationMemory", "Memories"]
+
+_VALUES_LIMIT = 20_000
+
+
+@dataclass(slots=True)
+class ConversationMemory:
+    """One conversation's state."""
+
+    label: ConversationLabel = field(default_factory=ConversationLabel)
+    _values: dict[Value, None] = field(default_factory=dict)
+    _maps: dict[tuple[str, str], PlaceholderMap] = field(default_factory=dict)
+    _vault: Vault | None = None
+
+    def absorb(self, *parts: Labeled) -> None:
+        """Take in parts that entered the context. Raises GuardFailed beyond the limit: forgetting would leak."""
+        self.label.absorb(*parts)
+        before = len(self._values)
+        for part in parts:
+            for value in known_values(part):
+                self._values.setdefault(value)
+        if len(self._values) > _VALUES_LIMIT:
+            raise GuardFailed(f"this conversation holds more than {_VALUES_LIMIT} personal values")
+        if len(self._values) != before:
+            self._vault = None
+
+    @property
+    def returned(self) -> Vault:
+        """Every personal value that entered this conversation; all count, whatever their words."""
+        if self._vault is None:
+            self._vault = Vault(self._values, strict=True)
+        return self._vault
+
+    def map_for(self, peer_id: str, style: str) -> PlaceholderMap:
+        """The map of this conversation and peer, for a model of this style."""
+        return self._maps.setdefault((peer_id, style), PlaceholderMap(style))
+
+
+class Memories:
+    """All conversations."""
+
+    def __init__(self) -> None:
+        self._all: dict[str, ConversationMemory] = {}
+
+    def of(self, conversation: str) -> ConversationMemory:
+        """The state of a conversation, fresh when it is not known."""
+        return self._all.setdefault(conversation, ConversationMemory())
+
+    def forget(self, conversation: str) -> None:
+        """Drop it. Fine when it is not known."""
+        self._all.pop(conversation, None)
