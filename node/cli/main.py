@@ -13,6 +13,7 @@ import click
 
 from node.cli.failure import CommandFailure
 from node.cli.output import Session
+from node.errors import KithError
 
 __all__ = ["COMMANDS", "kith", "main"]
 
@@ -112,6 +113,9 @@ def main(args: list[str] | None = None) -> NoReturn:
     try:
         kith.main(args=given, prog_name="kith", standalone_mode=False)
     except CommandFailure as failure:
+        _fail(failure, "--json" in given)
+    except KithError as error:
+        failure = CommandFailure(error.text, hint=error.hint, exit_code=error.exit_code, code=error.code)
         _fail(failure, "--json" in given)
     except click.exceptions.Exit as leaving:
         sys.exit(leaving.exit_code)
