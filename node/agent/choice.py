@@ -15,7 +15,7 @@ from node.agent.ports import Embedder
 from node.agent.readers.numbers import fold
 from node.agent.tools.registry import ToolKind, ToolSpec
 
-__all__ = ["Chooser", "Choosable", "Ranking", "Scored", "is_question", "removes"]
+__all__ = ["Choosable", "Chooser", "Ranking", "Scored", "is_question", "removes"]
 
 _CUE_WEIGHT = 0.1
 _EVIDENCE_WEIGHT = 0.1

@@ -14,7 +14,7 @@ from node.agent.readers.numbers import fold
 from node.agent.repetition import RepeatedText
 from node.privacy.labels import Integrity, Labeled, derive, owner_text, public_text
 
-__all__ = ["Work", "answer_label", "build_job", "needs_material", "streaming", "work_of"]
+__all__ = ["Work", "answer_label", "build_job", "is_language", "needs_material", "streaming", "work_of"]
 
 
 class Work(StrEnum):
@@ -33,15 +33,18 @@ _TEXTS = (
     r"function|script|program|recipe|reply|answer|response|apology|invitation|posts?|tweet|review|article|abstract|introduction|"
     r"conclusion|outline|draft|description|joke|riddle|dialogue|translation|headline|slogan|bio|cover\s+letter|thank[ -]you"
 )
-_LANGUAGE = re.compile(
-    rf"^\s*{_POLITE}(?:summari[sz]e|sum\s+up|give\s+(?:me\s+)?a\s+summary|tl;?dr|rewrite|re-?phrase|reword|paraphrase|draft|compose|"
-    r"explain|translate|proof-?read|correct|shorten|simplify|expand|improve|polish|edit|describe|brainstorm|compare|outline|"
-    r"suggest|recommend|define|analy[sz]e|classify|extract|solve|name\s+(?:\w+\s+)?\w+|continue|elaborate|"
-    r"tell\s+me\s+(?:about|how|why|what|more|a\b|the\s+(?:story|difference|meaning))|give\s+me\s+(?:\w+\s+)?(?:ideas?|examples?|tips?|reasons?|a\s+list)|"
-    r"list\s+(?:\w+\s+)?(?:ideas|reasons|examples|ways|things|advantages|pros|steps|\w+\s+(?:that|which|of|in|for))|"
-    r"(?:write|make\s+up|create|generate|invent)\s+(?:me\s+|us\s+)?(?:an?\s+|the\s+|some\s+|\w+\s+)?(?:\w+\s+){0,2}(?:" + _TEXTS + r")\b|"
-    r"(?:reply|respond|answer)\s+to|turn\s+(?:this|that|it)\s+into|make\s+(?:this|that|it|the\s+text)\s+\w+er\b|"
-    r"understand|think\s+(?:about|through)|what\s+does\s+.+\s+mean)\b",
+_STRONG = re.compile(
+    rf"^\s*{_POLITE}(?:summari[sz]e|sum\s+up|give\s+(?:me\s+)?a\s+summary|tl;?dr|rewrite|re-?phrase|reword|paraphrase|draft|"
+    r"compose|explain|translate|proof-?read|simplify|brainstorm|elaborate|(?:reply|respond)\s+to|turn\s+(?:this|that|it)\s+into|"
+    r"make\s+(?:this|that|it|the\s+text)\s+\w+er|(?:write|make\s+up|create|generate|invent)\s+(?:me\s+|us\s+)?"
+    r"(?:an?\s+|the\s+|some\s+)?(?:\w+\s+){0,2}(?:" + _TEXTS + r"))\b",
+)
+_WEAK = re.compile(
+    rf"^\s*{_POLITE}(?:correct|shorten|expand|improve|polish|edit|describe|compare|outline|suggest|recommend|define|analy[sz]e|"
+    r"classify|extract|solve|name\s+(?:\w+\s+)?\w+|continue|tell\s+me\s+(?:about|how|why|what|more|a\b|the\s+(?:story|difference|"
+    r"meaning))|give\s+me\s+(?:\w+\s+)?(?:ideas?|examples?|tips?|reasons?|advice|a\s+list)|list\s+(?:\w+\s+)?(?:ideas|reasons|"
+    r"examples|ways|things|advantages|pros|steps|\w+\s+(?:that|which|of|in|for))|understand|think\s+(?:about|through)|"
+    r"what\s+does\s+.+\s+mean)\b",
 )
 _LIVE = re.compile(
     r"\b(?:weather|forecast|temperature\s+outside|(?:is\s+it|will\s+it)\s+(?:going\s+to\s+)?(?:rain|snow|be\s+\w+\s+(?:today|tomorrow))|"
@@ -75,7 +78,7 @@ _SYSTEM = (
 def work_of(text: str, *, has_material: bool) -> Work:
     """What kind of work a request is for which there is no tool. With material (a file, a note) it is always a model's."""
     low = fold(text)
-    if has_material or _LANGUAGE.search(low):
+    if has_material or is_language(text) or _WEAK.search(low):
         return Work.THINK
     if _LIVE.search(low):
         return Work.LIVE
@@ -84,6 +87,11 @@ def work_of(text: str, *, has_material: bool) -> Work:
     if (_QUESTION.search(low) and not _POLITE_COMMAND.search(low)) or _GREETING.search(low) or low.rstrip().endswith("?"):
         return Work.THINK if not _POLITE_COMMAND.search(low) else Work.DEED
     return Work.DEED
+
+
+def is_language(text: str) -> bool:
+    """True for words that only a model can follow (summarise, translate, write a poem): no tool is tried for them."""
+    return _STRONG.search(fold(text)) is not None
 
 
 def needs_material(text: str) -> bool:

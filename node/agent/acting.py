@@ -1,0 +1,159 @@
+"""Doing what was chosen: a tool with its arguments, or a skill; asking for the one thing that is missing.
+
+Must not know how the choice was made, nor models.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from node.agent.approve import Approvals, Result
+from node.agent.calling import Call, Called, Caller, effect_key
+from node.agent.copy_grammar import Copyist
+from node.agent.drafts import Draft, Given
+from node.agent.ports import Answer, AnswerKind, Origin, Status
+from node.agent.readers.people import People
+from node.agent.saying import question, who
+from node.agent.skills.registry import Skill, SkillAsk, SkillCall, SkillSay
+from node.agent.slots import Filled, Reading, SlotValue
+from node.agent.tools.errors import AmbiguousName, BadArgument, ToolError
+from node.agent.tools.registry import ReadTool, ToolSpec, WriteTool
+from node.agent.turn import AgentParts, Said, Turn, asked, living_choices, plain
+
+__all__ = ["Actor"]
+
+_PEOPLE_SLOTS = frozenset({"people", "attendees", "to", "name"})
+
+
+class Actor:
+    """Runs tools and skills for turns."""
+
+    def __init__(self, parts: AgentParts, approvals: Approvals) -> None:
+        self._parts = parts
+        self._approvals = approvals
+
+    async def act(self, turn: Turn, name: str, reading: Reading) -> Said:
+        """Run the tool, or the skill that takes its requests over. name may be a skill's."""
+        skill = self._parts.skills.get(name) or self._parts.skills.taking(name, reading)
+        if skill:
+            return await self.run_skill(turn, skill, Draft("skill", skill.name, reading.text, reading.now, ""))
+        return await self.call_tool(turn, Draft("tool", name, reading.text, reading.now, ""))
+
+    # ------------------------------------------------------------ tools
+
+    async def call_tool(self, turn: Turn, draft: Draft) -> Said:
+        """Call the draft's tool with what its words and the answers since give; ask for the first thing missing."""
+        tool = self._parts.registry.get(draft.name)
+        if tool is None:
+            return plain(turn, "That tool is not here any more.", AnswerKind.DECLINED, "the tool is gone")
+        spec, caller = tool.spec, self._caller(turn)
+        reading = turn.reader.read(draft.text, draft.said_at)
+        choices = await living_choices(tool)
+        filled = turn.reader.fill(spec, reading, choices)
+        if filled.unclear and not any(one.slot in _PEOPLE_SLOTS for one in draft.given):
+            slot = next((name for name in spec.params if name in _PEOPLE_SLOTS), "")
+            unclear = filled.unclear[0]
+            if slot:
+                return await asked(turn, replace(draft, slot=slot, choices=unclear.candidates), who(unclear))
+        values = dict(filled.values)
+        for one in draft.given:
+            value = self._given(turn, spec, one, choices.get(one.slot, ()))
+            if isinstance(value, People):
+                return await asked(turn, replace(draft, slot=one.slot, given=draft.given[:-1]), who(value.unclear[0]))
+            if value:
+                values[one.slot] = _joined(values.get(one.slot), value)
+        filled = Filled(values, tuple(name for name in spec.required if name not in values), (), filled.offered)
+        filled = await caller.second_reading(spec, filled, reading)
+        if filled.missing:
+            slot = filled.missing[0]
+            offered = filled.offered.get(slot, ())
+            return await asked(turn, replace(draft, slot=slot, choices=offered), question(spec, slot, offered))
+        await turn.conversation.keep_draft(None)
+        return await self._run(turn, tool, caller.call_of(filled), draft)
+
+    @staticmethod
+    def _given(turn: Turn, spec: ToolSpec, one: Given, choices: Sequence[str]) -> SlotValue | People | None:
+        if one.slot not in spec.params:
+            return None
+        if one.text in choices:
+            return SlotValue(one.text, one.text, Origin.CHOSEN, "your answer", certain=True)
+        return turn.reader.expected(spec, one.slot, one.text, one.said_at, choices)
+
+    async def _run(self, turn: Turn, tool: ReadTool | WriteTool, call: Call, draft: Draft) -> Said:
+        name = tool.spec.name
+        if reason := turn.steps.step(name, repr(sorted(call.args.items()))):
+            return plain(turn, f"I stopped: {reason}.", AnswerKind.STOPPED, reason)
+        turn.used.append(name)
+        caller, request = self._caller(turn), turn.request
+        try:
+            if isinstance(tool, WriteTool):
+                if call.before:
+                    await turn.events.emit(Status(call.before))
+                key = effect_key(request.request_id, name, turn.steps.taken)
+                called = await caller.write(tool, call, key, request.request_id, turn.events, dry_run=request.dry_run)
+            else:
+                called = await caller.read(tool, call, request.request_id, turn.events)
+        except AmbiguousName as error:
+            slot = next((one for one in tool.spec.params if isinstance(call.args.get(one), str)), "")
+            return await asked(turn, replace(draft, kind="tool", slot=slot, choices=error.choices), f"{error} {error.hint}")
+        except BadArgument as error:
+            if error.name in tool.spec.params and draft.kind == "tool":
+                return await asked(turn, replace(draft, slot=error.name), str(error))
+            return plain(turn, f"{error} {error.hint}", AnswerKind.STOPPED, "the tool refused an argument")
+        except ToolError as error:
+            return plain(turn, f"{error} {error.hint}", AnswerKind.STOPPED, f"{name} could not do it")
+        return _called(turn, called, call, name)
+
+    # ------------------------------------------------------------ skills
+
+    async def run_skill(self, turn: Turn, skill: Skill, draft: Draft) -> Said:
+        """The skill's next outcome: a question, something to say, or one approved write."""
+        if reason := turn.steps.step(skill.name, repr(draft.given)):
+            return plain(turn, f"I stopped: {reason}.", AnswerKind.STOPPED, reason)
+        turn.used.append(skill.name)
+        reading = turn.reader.read(draft.text, draft.said_at)
+        answers = {
+            one.slot: turn.reader.read(one.text, one.said_at, names_expected=one.slot in _PEOPLE_SLOTS)
+            for one in draft.given
+        }
+        outcome = await skill.run(SkillCall(reading, answers, turn.reader, turn.events))
+        if isinstance(outcome, SkillAsk):
+            return await asked(turn, replace(draft, slot=outcome.slot, choices=outcome.choices), outcome.question)
+        await turn.conversation.keep_draft(None)
+        if isinstance(outcome, SkillSay):
+            reason = outcome.reason or f"{skill.name} runs on this device"
+            answer = Answer("", AnswerKind.DONE, turn.node_name, reason, "", sources=(outcome.text.source,))
+            return Said(outcome.text, answer)
+        tool = self._parts.registry.get(outcome.tool)
+        if tool is None:
+            return plain(turn, "I cannot do that: the tool for it is not here.", AnswerKind.DECLINED, f"no {outcome.tool}")
+        call = Call(outcome.args, outcome.provenance, outcome.options, outcome.before, outcome.after)
+        return await self._run(turn, tool, call, draft)
+
+    def _caller(self, turn: Turn) -> Caller:
+        copyist = Copyist(self._parts.model) if self._parts.model else None
+        return Caller(turn.reader, self._parts.clock, self._approvals, copyist)
+
+
+def _joined(before: SlotValue | None, answer: SlotValue) -> SlotValue:
+    """Names of an answer are added to those that were clear; anything else is replaced."""
+    if before and isinstance(before.value, tuple) and isinstance(answer.value, tuple) and all(
+        isinstance(name, str) for name in (*before.value, *answer.value)
+    ):
+        names = tuple(dict.fromkeys(str(name) for name in (*before.value, *answer.value)))
+        return replace(answer, value=names, shown=", ".join(names), source=f"{before.source}; {answer.source}")
+    return answer
+
+
+def _called(turn: Turn, called: Called, call: Call, name: str) -> Said:
+    applied, text, kind = called.applied, called.text, AnswerKind.DONE
+    if applied and applied.result is Result.DENIED:
+        kind = AnswerKind.DENIED
+    elif applied and applied.result is Result.PROPOSED:
+        kind = AnswerKind.PROPOSED
+    if call.before and applied and kind is not AnswerKind.DENIED:
+        text = replace(text, value=f"{call.before}\n{text.value}")
+    effects = (applied.effect,) if applied and kind is not AnswerKind.DENIED else ()
+    answer = Answer(
+        "", kind, turn.node_name, f"{name} runs on this device", "", sources=(text.source,), effects=effects,
+    )
+    return Said(text, answer)

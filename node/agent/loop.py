@@ -1,0 +1,210 @@
+"""The agent: one request in, one answer out, by a ladder whose next rung is only climbed when the one before is unsure.
+
+draft of the last message -> readers -> choice -> gate -> skill or tool (asking for what is missing, writes approved) ->
+language work and questions to a model -> a plain no. Bounded: at most eight steps a request, none twice. Must not know
+vectors, databases, peers or screens; all of them are ports.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from node.agent.acting import Actor
+from node.agent.approve import Approvals
+from node.agent.choice import Choosable, Chooser, Ranking
+from node.agent.conversation import Conversation
+from node.agent.drafts import Draft, pick_choice
+from node.agent.errors import EmptyRequest, RequestTooLong
+from node.agent.gate import ACT_P, Band, Verdict
+from node.agent.heavy import Work, is_language, needs_material, work_of
+from node.agent.ports import Answer, Answered, AnswerKind, AskRequest, EventSink
+from node.agent.readers.people import AddressBook
+from node.agent.repetition import RepeatedSteps
+from node.agent.saying import ability, declined, question, which
+from node.agent.skills.registry import Skills
+from node.agent.slots import Reading, SlotReader
+from node.agent.thinking import Reasoner
+from node.agent.tools.registry import Registry
+from node.agent.turn import AgentParts, AgentSettings, Said, Turn, asked, living_choices, plain
+from node.privacy.labels import Confidentiality, Integrity, Labeled, owner_text
+
+__all__ = ["REQUEST_CHARS", "Agent"]
+
+REQUEST_CHARS = 4_000
+"""What a request itself may hold; long texts come as attachments."""
+_ANSWER_IN_WORDS = "answer"
+"""The choice beside the tools: no tool, a model's answer in words."""
+
+
+class Agent:
+    """The owner's agent on this node. One instance serves all conversations."""
+
+    def __init__(self, parts: AgentParts, settings: AgentSettings) -> None:
+        self._parts = parts
+        self._settings = settings
+        self.approvals = Approvals(
+            parts.approver, parts.journal, parts.registry, deadline_s=settings.approval_deadline_s,
+        )
+        self._chooser = Chooser(_choosable(parts.registry, parts.skills), parts.embedder)
+        self._actor = Actor(parts, self.approvals)
+        self._reasoner = Reasoner(parts)
+
+    async def start(self) -> int:
+        """Finish what a crash interrupted; how many writes that were. Call once before the first ask."""
+        return len(await self.approvals.finish_interrupted())
+
+    async def ask(self, request: AskRequest, events: EventSink) -> Answer:
+        """The answer; everything on the way goes to events, Answered last. Raises EmptyRequest, RequestTooLong,
+        NoSuchConversation, and what the Thinker raises when a job can run nowhere."""
+        text = request.text.strip()
+        if not text:
+            raise EmptyRequest
+        if len(text) > REQUEST_CHARS and not request.attachments:
+            raise RequestTooLong
+        parts = self._parts
+        request = replace(request, text=text, request_id=request.request_id or parts.new_id())
+        conversation = await Conversation.open(request.conversation_id, parts.conversations, parts.clock)
+        await conversation.heard(owner_text(text))
+        reader = SlotReader(AddressBook(await parts.names()), self._settings.locale)
+        steps = RepeatedSteps(self._settings.max_steps)
+        turn = Turn(request, events, conversation, reader, steps, self._settings.node_name)
+        said = await self._turn(turn)
+        answer = replace(
+            said.answer, text=said.text.value, conversation_id=conversation.conversation_id, tools_used=tuple(turn.used),
+        )
+        await conversation.said(said.text, answer)
+        await events.emit(Answered(answer))
+        return answer
+
+    # ------------------------------------------------------------ the ladder
+
+    async def _turn(self, turn: Turn) -> Said:
+        stored = turn.conversation.draft
+        draft = Draft.from_json(stored) if stored else None
+        if draft and not turn.request.attachments and (said := await self._resume(turn, draft)):
+            return said
+        await turn.conversation.keep_draft(None)
+        return await self._fresh(turn)
+
+    async def _fresh(self, turn: Turn) -> Said:
+        text = turn.request.text
+        if turn.request.attachments:
+            return await self._reasoner.think(turn, text, turn.request.attachments)
+        reading = turn.reader.read(text, self._parts.clock.now())
+        if is_language(text):
+            material = await self._reasoner.material_named(turn, reading)
+            return await self._think(turn, reading, material or ())
+        ranking, verdict = await self._judge(turn, reading)
+        work = work_of(text, has_material=False)
+        if verdict.band is Band.ACT:
+            return await self._actor.act(turn, verdict.best[0], reading)
+        if verdict.band is Band.ASK and (work is not Work.THINK or verdict.p >= 0.5):
+            return await self._ask_which(turn, reading, verdict, work)
+        if work is Work.THINK and not ranking.vetoed:
+            return await self._think(turn, reading, ())
+        near = tuple(tool.name for tool in ranking.tools[:3])
+        abilities = [self._ability(name) for name in near]
+        text = declined(work, abilities, vetoed=ranking.vetoed)
+        return plain(turn, text, AnswerKind.DECLINED, f"no tool fits (p {verdict.p:.2f})")
+
+    async def _judge(self, turn: Turn, reading: Reading) -> tuple[Ranking, Verdict]:
+        evidence: dict[str, float] = {}
+        for tool in self._parts.registry:
+            filled = turn.reader.fill(tool.spec, reading, await living_choices(tool))
+            required = tool.spec.required
+            evidence[tool.spec.name] = 1 - len(filled.missing) / len(required) if required else 0.0
+        for skill in self._parts.skills:
+            name = skill.claims[0]
+            evidence[name] = max(evidence.get(name, 0.0), skill.evidence(reading))
+        ranking = await self._chooser.choose(reading.text, evidence)
+        return ranking, self._parts.gate.judge(ranking)
+
+    async def _think(self, turn: Turn, reading: Reading, material: Sequence[tuple[str, Labeled]]) -> Said:
+        if not material and needs_material(reading.text) and not turn.conversation.history:
+            draft = Draft("think", "", reading.text, reading.now, "material")
+            text = "Which text? Paste it as your answer, or give a file along: kith ask '...' FILE"
+            return await asked(turn, draft, text)
+        return await self._reasoner.think(turn, reading.text, material)
+
+    async def _ask_which(self, turn: Turn, reading: Reading, verdict: Verdict, work: Work) -> Said:
+        names = (*verdict.best, _ANSWER_IN_WORDS) if work is Work.THINK else verdict.best
+        draft = Draft("which", "", reading.text, reading.now, "tool", names)
+        said = await asked(turn, draft, which([self._ability(name) for name in names]))
+        return Said(said.text, replace(said.answer, reason=f"more than one thing could be meant (p {verdict.p:.2f})"))
+
+    # ------------------------------------------------------------ the answer to a question
+
+    async def _resume(self, turn: Turn, draft: Draft) -> Said | None:
+        """The draft with this message as its answer; None when the message is a new request."""
+        text, now = turn.request.text, self._parts.clock.now()
+        labels = [self._ability(name) for name in draft.choices] if draft.kind == "which" else draft.choices
+        picked = pick_choice(text, labels)
+        if picked == "no":
+            await turn.conversation.keep_draft(None)
+            return plain(turn, "All right, nothing was done.", AnswerKind.DECLINED, "you took it back")
+        reading = turn.reader.read(draft.text, draft.said_at)
+        match draft.kind:
+            case "which":
+                if picked is None:
+                    return None
+                await turn.conversation.keep_draft(None)
+                if draft.choices[picked] == _ANSWER_IN_WORDS:
+                    return await self._reasoner.think(turn, draft.text, ())
+                return await self._actor.act(turn, draft.choices[picked], reading)
+            case "think":
+                await turn.conversation.keep_draft(None)
+                given = Labeled(text, Confidentiality.PERSONAL, Integrity.OWNER, "owner", ())
+                return await self._reasoner.think(turn, draft.text, (("text", given),))
+            case "tool" | "skill":
+                answer = draft.choices[picked] if picked is not None and draft.choices else text
+                if not self._fits(turn, draft, answer) and await self._is_new(turn):
+                    return None
+                return await self._resume_call(turn, draft, answer)
+
+    async def _resume_call(self, turn: Turn, draft: Draft, answer: str) -> Said:
+        now = self._parts.clock.now()
+        if draft.kind == "skill":
+            skill = self._parts.skills.get(draft.name)
+            if skill is None:
+                return plain(turn, "That skill is not here any more.", AnswerKind.DECLINED, "the skill is gone")
+            return await self._actor.run_skill(turn, skill, draft.answered(answer, now))
+        tool = self._parts.registry.get(draft.name)
+        if tool and not self._fits(turn, draft, answer):
+            offered = draft.choices or (await living_choices(tool)).get(draft.slot, ())
+            return await asked(turn, draft, f"I did not understand that. {question(tool.spec, draft.slot, offered)}")
+        return await self._actor.call_tool(turn, draft.answered(answer, now))
+
+    def _fits(self, turn: Turn, draft: Draft, answer: str) -> bool:
+        """True when the readers find the slot that was asked for in the answer."""
+        if answer in draft.choices:
+            return True
+        reading = turn.reader.read(answer, self._parts.clock.now(), names_expected=True)
+        tool = self._parts.registry.get(draft.name)
+        if draft.kind == "skill" or tool is None or draft.slot not in tool.spec.params:
+            people = bool(reading.people.found or reading.people.unclear)
+            return reading.when.said if draft.slot == "when" else people if draft.slot == "people" else True
+        return turn.reader.expected(tool.spec, draft.slot, answer, reading.now, draft.choices) is not None
+
+    async def _is_new(self, turn: Turn) -> bool:
+        """True when the message is a request of its own."""
+        reading = turn.reader.read(turn.request.text, self._parts.clock.now())
+        _, verdict = await self._judge(turn, reading)
+        return verdict.p >= ACT_P or is_language(turn.request.text)
+
+    def _ability(self, name: str) -> str:
+        """What the tool does, in words; the skill's for the tool it stands for."""
+        if name == _ANSWER_IN_WORDS:
+            return "answer it in words, with a model"
+        tool = self._parts.registry.get(name)
+        return ability(tool.spec.description) if tool else name
+
+
+def _choosable(registry: Registry, skills: Skills) -> list[Choosable]:
+    """The tools as candidates; a skill's sentences and cues count for the first tool that it takes requests of."""
+    found: list[Choosable] = []
+    for spec in registry.specs():
+        one = Choosable.of(spec)
+        for skill in skills:
+            if skill.claims[0] == spec.name:
+                one = replace(one, examples=(*one.examples, *skill.examples), cues=(*one.cues, *skill.cues))
+        found.append(one)
+    return found
