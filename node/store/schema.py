@@ -153,5 +153,35 @@ _FIRST: tuple[str, ...] = (
 
 KITH = Schema("kith", (_FIRST,))
 
-# The full-text tables are appended here by the module that reads them; this step only marks the file as ours.
-INDEX = Schema("index", (("CREATE TABLE marks (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",),))
+_INDEX_FIRST: tuple[str, ...] = (
+    "CREATE TABLE marks (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
+)
+
+_FULL_TEXT: tuple[str, ...] = (
+    # Every text stands once, in passages; the FTS5 table holds its terms only (external content).
+    """CREATE TABLE documents (
+        doc INTEGER PRIMARY KEY,
+        folder TEXT NOT NULL,
+        name TEXT NOT NULL,
+        label TEXT NOT NULL,
+        title TEXT NOT NULL,
+        size_bytes INTEGER NOT NULL,
+        mtime_ns INTEGER NOT NULL,
+        digest BLOB NOT NULL,
+        UNIQUE (folder, name)
+    ) STRICT""",
+    """CREATE TABLE passages (
+        passage INTEGER PRIMARY KEY,
+        doc INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+        title TEXT NOT NULL,
+        body TEXT NOT NULL,
+        length INTEGER NOT NULL
+    ) STRICT""",
+    "CREATE INDEX passages_by_doc ON passages (doc, length)",
+    """CREATE VIRTUAL TABLE terms USING fts5(
+        title, body, content='passages', content_rowid='passage', tokenize='porter unicode61')""",
+    "CREATE VIRTUAL TABLE vocabulary USING fts5vocab(terms, 'row')",
+    "CREATE VIRTUAL TABLE occurrences USING fts5vocab(terms, 'instance')",
+)
+
+INDEX = Schema("index", (_INDEX_FIRST, _FULL_TEXT))
