@@ -25,7 +25,7 @@ SAMPLES: dict[str, dict[str, msgspec.Struct]] = {
         "hello_bare": link.Hello("a", "1.2.3rc1", (), (), ()),
         "beat": link.Beat(7),
         "echo": link.Echo(4294967295),
-        "advert": link.Advert(()),
+        "advert": link.Advert((_ADVERT,)),
         "bye": link.Bye("shutdown"),
     },
     names.PAIR: {
