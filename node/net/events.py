@@ -4,9 +4,10 @@ Must not import libp2p; must not know who listens.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
-__all__ = ["Connected", "Disconnected", "LinkDown", "LinkUp", "NetEvent", "Refused"]
+from protocol.frames.link import Hello, ModelAdvert
+
+__all__ = ["Connected", "Disconnected", "LinkDown", "LinkUp", "ModelsAdvertised", "NetEvent", "Refused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +38,32 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class LinkUp:
-    """Both sides said hello and the beats run: the peer is present. hello is the frame it sent."""
+    """Both sides said hello and an echo came back: the peer is present. hello is the frame it sent; protocols and
+    capabilities are what both sides can do."""
 
     peer_id: str
-    hello: Any
+    hello: Hello
+    protocols: frozenset[str]
+    capabilities: frozenset[str]
     address: str
     rtt_ms: float
 
 
 @dataclass(frozen=True, slots=True)
+class ModelsAdvertised:
+    """A present peer serves these models now, instead of those in its hello."""
+
+    peer_id: str
+    models: tuple[ModelAdvert, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LinkDown:
-    """A peer that was present is so no longer, and why in words."""
+    """A peer that was present is so no longer. reason: silent, lost, closed, protocol, left (we ended it), or bye:CODE
+    with the code the peer gave (shutdown, offline, forgotten ...)."""
 
     peer_id: str
     reason: str
 
 
-NetEvent = Connected | Disconnected | Refused | LinkUp | LinkDown
+NetEvent = Connected | Disconnected | Refused | LinkUp | LinkDown | ModelsAdvertised

@@ -5,7 +5,7 @@ Pure data; must not import libp2p or trio. Tests pass smaller ones, no configura
 
 from dataclasses import dataclass, field
 
-__all__ = ["MuxLimits", "NetLimits"]
+__all__ = ["LinkTiming", "MuxLimits", "NetLimits"]
 
 _KIB = 1 << 10
 _MIB = 1 << 20
@@ -32,7 +32,8 @@ class MuxLimits:
     write_stall_s: float = 15.0
     """A socket that takes nothing for this long is dead."""
     ping_every_s: float = 30.0
-    """How often the round trip is measured (for the growth of windows; liveness is the link's matter)."""
+    """How often the round trip is measured. A connection that brings nothing at all for this long after a ping is dead;
+    a link notices far sooner, this is for connections that no link watches any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +64,29 @@ class NetLimits:
     race_s: float = 5.0
     """Two connections born this close together are both sides dialling at once; later ones are a reconnect."""
     mux: MuxLimits = field(default_factory=MuxLimits)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTiming:
+    """How a link is kept. Beats and the allowed silence are protocol.limits' matter."""
+
+    connect_s: float = 4.0
+    """All addresses of a peer together."""
+    open_s: float = 3.0
+    """To open the link's stream on a connection that stands."""
+    accept_s: float = 3.0
+    """How long the side that was dialled waits for the dialler to open the link before it does so itself."""
+    send_s: float = 5.0
+    """One frame; a link whose frames do not leave is silent anyway."""
+    leave_s: float = 1.0
+    """For goodbyes."""
+    first_s: float = 0.1
+    factor: float = 1.6
+    cap_s: float = 0.5
+    """The longest pause between attempts right after a peer was lost ..."""
+    cap_share: float = 0.1
+    """... growing to this share of the time it has been away ..."""
+    ceiling_s: float = 60.0
+    """... and never above this."""
+    refused_s: float = 5.0
+    """The shortest pause after a peer that turned us away."""

@@ -60,6 +60,7 @@ class Muxer(IMuxedConn):  # type: ignore[misc]  # libp2p is untyped to mypy
         self._ping_sent_s = 0.0
         self._pong: trio.Event | None = None
         self._rtt_s = 0.0
+        self._heard_s = 0.0
 
     # -- the life of the connection --
 
@@ -241,8 +242,11 @@ class Muxer(IMuxedConn):  # type: ignore[misc]  # libp2p is untyped to mypy
             self._pong = trio.Event()
             self._ping_sent_s = trio.current_time()
             self.put(yamux.encode(yamux.PING, yamux.SYN, 0, self._ping_value))
-            with trio.move_on_after(self.limits.ping_every_s):
+            with trio.move_on_after(self.limits.ping_every_s) as answer:
                 await self._pong.wait()
+            if answer.cancelled_caught and self._heard_s <= self._ping_sent_s and self._scope is not None:
+                self._finish("the peer stopped answering")
+                self._scope.cancel()
             await trio.sleep(self.limits.ping_every_s)
 
     # -- incoming --
@@ -254,6 +258,7 @@ class Muxer(IMuxedConn):  # type: ignore[misc]  # libp2p is untyped to mypy
                 data = await self.secured_conn.read(None)
                 if not data:
                     return "the peer closed the connection"
+                self._heard_s = trio.current_time()
                 parser.feed(data)
                 while (event := parser.next()) is not None:
                     if isinstance(event, bytes):

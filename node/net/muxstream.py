@@ -94,7 +94,8 @@ class MuxStream(IMuxedStream):  # type: ignore[misc]  # libp2p is untyped to myp
             self._wire.finished(self)
 
     def on_lost(self, why: str, *, drop: bool) -> None:
-        """The stream is reset or its connection is gone. drop: throw away what was not read yet (our own reset does)."""
+        """The stream is reset or its connection is gone. drop: throw away what was not read yet (our own reset
+        does)."""
         if self.broken is None and not (self.fin_sent and self.fin_received):
             self.broken = why
         if drop:

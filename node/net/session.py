@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import trio
 from libp2p.crypto.keys import KeyPair
+from libp2p.network.auto_connector import AutoConnector
 from libp2p.network.config import ConnectionConfig
 from libp2p.network.swarm import Swarm
 from libp2p.peer.id import ID
@@ -17,6 +18,7 @@ from libp2p.peer.peerstore import PeerStore
 from libp2p.tools.anyio_service import background_trio_service
 from libp2p.transport.exceptions import MuxerUpgradeFailure
 
+from node.errors import KithError
 from node.net.addresses import Address
 from node.net.admission import Admission
 from node.net.connections import Connection, ConnectionTable
@@ -45,6 +47,16 @@ __all__ = ["Session"]
 _log = logging.getLogger(__name__)
 
 
+class _CallsNobody(AutoConnector):  # type: ignore[misc]  # libp2p is untyped to mypy
+    """libp2p wants to keep up a number of connections by dialling whom it has heard of; a node of ours never does."""
+
+    async def run_background_task(self, nursery: trio.Nursery) -> None:
+        """Look for nobody from time to time."""
+
+    async def maybe_connect(self) -> None:
+        """Nor when a peer has left."""
+
+
 class Session:
     """Made and run once by Network.serve(); a closed one cannot be run again."""
 
@@ -64,8 +76,9 @@ class Session:
         count = limits.max_connections
         self.swarm = Swarm(own, store, self._upgrader, transports=[], connection_config=ConnectionConfig(
             max_connections=count, min_connections=0, low_watermark=0, high_watermark=count,
-            max_connections_per_peer=count, auto_connect_interval=3600.0,
+            max_connections_per_peer=count,
         ))
+        self.swarm.auto_connector = _CallsNobody(self.swarm)
         self.swarm.set_stream_handler(guard)
         self.listeners: dict[str, Listener] = {}
         self._nursery: trio.Nursery | None = None
@@ -75,18 +88,25 @@ class Session:
 
     async def run(self, listen: Sequence[str], started: Callable[[], None]) -> None:
         """Serve until cancelled. Raises ListenError before started() when an address cannot be listened on."""
+        failure: KithError | None = None
         async with trio.open_nursery() as outer:
             try:
                 live = trio.Event()
                 outer.start_soon(self._live, live)
                 await live.wait()
-                for address in listen:
-                    await self.add_listener(address)
-                started()
-                await trio.sleep_forever()
+                try:
+                    for address in listen:
+                        await self.add_listener(address)
+                except KithError as error:
+                    failure = error  # raised outside the nursery, which would wrap it in groups
+                else:
+                    started()
+                    await trio.sleep_forever()
             finally:
                 with trio.CancelScope(shield=True):
                     await self._end()
+        if failure is not None:
+            raise failure
 
     async def _live(self, live: trio.Event) -> None:
         with self._scope:

@@ -38,8 +38,7 @@ class PeerStream:
         stream, since the peer would wait for the rest for ever; the connection and its other streams are not touched.
         """
         async with self._turn:
-            whole = False
-            began = False
+            torn = True
             try:
                 view = memoryview(data)
                 while view:
@@ -48,15 +47,15 @@ class PeerStream:
                         await self._stream.write(chunk)
                     if stall.cancelled_caught:
                         raise DeadlinePassed("The peer takes no more data.")
-                    began = True
                     view = view[len(chunk):]
-                whole = True
+                torn = False
             except MuxedStreamClosed as error:
+                torn = False
                 raise ChannelClosed("This side of the stream was already ended.") from error
             except MuxedStreamError as error:
                 raise ChannelLost(str(error)) from error
             finally:
-                if not whole and (began or len(data) > 0):
+                if torn:
                     self._stream.abort("a write was cut short")
 
     async def read(self, max_bytes: int, *, deadline_s: float) -> bytes:

@@ -1,4 +1,5 @@
-"""libp2p as it comes, without any of our fixes: what the negative controls run against, and what interop is shown with."""
+"""libp2p as it comes, without any of our fixes: what the negative controls run against, and what interop is shown
+with."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

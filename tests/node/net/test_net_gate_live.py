@@ -1,9 +1,11 @@
-"""Strangers: refused before a stream, at once; in a pairing window one protocol, few of them, and gone when it closes."""
+"""Strangers: refused before a stream, at once; in a pairing window one protocol, few of them, and gone when it
+closes."""
 
 import pytest
 import roguepeer
 import trio
 from netpair import ECHO, LOOPBACK, Node, echoes, know_each_other, make, read_all, say, serving, until
+
 from node.errors import NotPaired
 from node.net.errors import DialFailed, ProtocolNotServed, RefusedByPeer
 from node.net.events import Connected, Disconnected, Refused
@@ -161,7 +163,9 @@ async def test_one_stranger_holds_one_connection() -> None:
     async with serving(home):
         home.gate.open_pairing()
         async with roguepeer.muxed(home.addresses[0], "rogue"), roguepeer.muxed(home.addresses[0], "rogue"):
-            await until(lambda: len(home.network._session.table.of(roguepeer.peer_id_of("rogue"))) == 1)  # type: ignore[union-attr]
+            session = home.network._session
+            assert session is not None
+            await until(lambda: len(session.table.of(roguepeer.peer_id_of("rogue"))) == 1)
 
 
 async def test_meeting_an_unknown_node_by_address_needs_a_window_on_both_sides() -> None:

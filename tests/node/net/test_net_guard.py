@@ -4,7 +4,8 @@ import roguepeer
 import stockpeer
 import trio
 from multiaddr import Multiaddr
-from netpair import BROKEN, ECHO, echoes, linked_pair, know_each_other, make, say, serving, until
+from netpair import BROKEN, ECHO, echoes, know_each_other, linked_pair, make, say, serving, until
+
 from node.net.errors import ProtocolNotServed
 from node.net.limits import NetLimits
 from protocol.errors import ChannelLost

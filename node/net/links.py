@@ -1,0 +1,284 @@
+"""Links to all known peers: one each, kept up for as long as the peer can be reached. Must not know libp2p or the
+guard.
+
+A peer is present when its link is up, and only then: presence follows real contact. Both sides call each other; which
+connection stays is the network's rule (connections.py), which link stays when there are two is the same rule here: the
+one opened by the smaller peer id. The side that dialled opens the link.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+import trio
+
+from node.clock import Entropy
+from node.errors import KithError
+from node.net.backoff import Backoff
+from node.net.errors import RefusedByPeer, reason_of
+from node.net.events import LinkDown, LinkUp, ModelsAdvertised, NetEvent
+from node.net.limits import LinkTiming
+from node.net.link import Link, News
+from protocol.channel import FrameChannel
+from protocol.errors import ProtocolError
+from protocol.frames.link import ByeCode, Hello
+from protocol.link import ModelsChanged, PeerUp, RoundTrip
+from protocol.names import LINK
+
+__all__ = ["Connector", "Links", "Route"]
+
+_log = logging.getLogger(__name__)
+_STEADY_S = 5.0
+
+
+class Route(Protocol):
+    """A live connection."""
+
+    @property
+    def address(self) -> str:
+        """Where the peer really is."""
+        ...
+
+    @property
+    def dialled(self) -> bool:
+        """Whether this side made it."""
+        ...
+
+
+class Connector(Protocol):
+    """What links need of the network."""
+
+    @property
+    def peer_id(self) -> str:
+        """This node's own id."""
+        ...
+
+    async def connect(self, peer_id: str, addresses: Sequence[str], *, timeout_s: float) -> Route:
+        """The live connection, dialled when there is none."""
+        ...
+
+    def connection(self, peer_id: str) -> Route | None:
+        """The live connection, or None."""
+        ...
+
+    async def disconnect(self, peer_id: str) -> None:
+        """Close every connection to the peer."""
+        ...
+
+
+class _Peer:
+    """What is known of one peer, and its links (two for a moment, when both sides opened one)."""
+
+    def __init__(self, peer_id: str, backoff: Backoff) -> None:
+        self.peer_id = peer_id
+        self.addresses: tuple[str, ...] = ()
+        self.backoff = backoff
+        self.links: list[Link] = []
+        self.greeted: dict[Link, PeerUp] = {}
+        self.present: LinkUp | None = None
+        self.seen_s = trio.current_time()
+        self.changed = trio.Event()
+        self.scope = trio.CancelScope()
+
+    def wake(self) -> None:
+        self.changed.set()
+        self.changed = trio.Event()
+
+
+class Links:
+    """Keeps a link to every peer it is told of, from run() on. All its methods but run() and serve() return at once or
+    within leave_s."""
+
+    def __init__(
+        self,
+        network: Connector,
+        open_channel: Callable[[str, str], Awaitable[FrameChannel]],
+        hello: Callable[[str], Hello],
+        on_event: Callable[[NetEvent], None],
+        entropy: Entropy,
+        timing: LinkTiming | None = None,
+    ) -> None:
+        """open_channel(peer_id, protocol): a channel on the live connection. hello(peer_id): what we say to this peer
+        now. on_event must not block or raise."""
+        self._network = network
+        self._open_channel = open_channel
+        self._hello = hello
+        self._on_event = on_event
+        self._entropy = entropy
+        self._timing = timing or LinkTiming()
+        self._peers: dict[str, _Peer] = {}
+        self._nursery: trio.Nursery | None = None
+
+    async def run(self, *, task_status: "Started" = trio.TASK_STATUS_IGNORED) -> None:
+        """Call all known peers and keep calling, until cancelled."""
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                for peer in self._peers.values():
+                    nursery.start_soon(self._keep, peer)
+                task_status.started()
+                await trio.sleep_forever()
+        finally:
+            self._nursery = None
+
+    # -- what others tell --
+
+    def know(self, peer_id: str, addresses: Sequence[str]) -> None:
+        """Keep a link to this peer, at these addresses from now on; they replace the ones known before."""
+        peer = self._peers.get(peer_id)
+        if peer is None:
+            peer = self._peers[peer_id] = _Peer(peer_id, Backoff(self._entropy, self._timing))
+            peer.addresses = tuple(addresses)
+            if self._nursery is not None:
+                self._nursery.start_soon(self._keep, peer)
+        elif peer.addresses != tuple(addresses):
+            peer.addresses = tuple(addresses)
+            self.wake(peer_id)
+
+    async def forget(self, peer_id: str) -> None:
+        """End the link for good, telling the peer; it is not called again. Fine for a peer nobody knows."""
+        peer = self._peers.pop(peer_id, None)
+        if peer is not None:
+            await self._leave([peer], "forgotten")
+            peer.scope.cancel()
+
+    def wake(self, peer_id: str | None = None) -> None:
+        """Something changed (a network came, a message waits): call this peer, or all, without waiting any longer."""
+        for peer in list(self._peers.values()):
+            if peer_id not in (None, peer.peer_id):
+                continue
+            peer.backoff.reset()
+            peer.wake()
+
+    async def leave_all(self, code: ByeCode) -> None:
+        """Say goodbye on every link, within leave_s. For the moment before the network is switched off."""
+        await self._leave(list(self._peers.values()), code)
+
+    def readvertise(self) -> None:
+        """Tell every present peer the models that hello() names for it now."""
+        for peer in self._peers.values():
+            for link in peer.links:
+                link.readvertise(self._hello(peer.peer_id).models)
+
+    def present(self) -> dict[str, LinkUp]:
+        """The peers that are here now, with the event that said so (its rtt_ms is the latest)."""
+        return {peer_id: peer.present for peer_id, peer in self._peers.items() if peer.present is not None}
+
+    async def serve(self, channel: FrameChannel) -> None:
+        """The answering side: keep a link that the peer opened, until it is over. A peer that is not known is reset."""
+        peer = self._peers.get(channel.peer_id)
+        if peer is None or self._nursery is None:
+            await channel.reset()
+            return
+        await self._hold(peer, channel, opened_here=False)
+
+    # -- one peer --
+
+    async def _keep(self, peer: _Peer) -> None:
+        with trio.CancelScope() as peer.scope:
+            while True:
+                began_s = trio.current_time()
+                shortest_s = 0.0
+                try:
+                    await self._once(peer)
+                except RefusedByPeer:
+                    shortest_s = self._timing.refused_s
+                except (KithError, ProtocolError, OSError, trio.TooSlowError) as error:
+                    _log.debug("no link to %s: %s", peer.peer_id, reason_of(error))
+                now_s = trio.current_time()
+                if now_s - began_s > _STEADY_S and peer.seen_s >= began_s:
+                    peer.backoff.reset()
+                pause_s = max(shortest_s, peer.backoff.next_s(now_s - peer.seen_s))
+                with trio.move_on_after(pause_s):
+                    await peer.changed.wait()
+
+    async def _once(self, peer: _Peer) -> None:
+        """One link from call to end; or the wait for the end of one that the peer opened."""
+        if not peer.links:
+            route = await self._network.connect(peer.peer_id, peer.addresses, timeout_s=self._timing.connect_s)
+            if not route.dialled and not peer.links:
+                with trio.move_on_after(self._timing.accept_s):
+                    await peer.changed.wait()
+        if peer.links:
+            await peer.links[-1].over.wait()
+            return
+        with trio.fail_after(self._timing.open_s):
+            channel = await self._open_channel(peer.peer_id, LINK)
+        await self._hold(peer, channel, opened_here=True)
+
+    async def _hold(self, peer: _Peer, channel: FrameChannel, *, opened_here: bool) -> None:
+        link = Link(
+            channel, self._hello(peer.peer_id), opened_here=opened_here,
+            tell=lambda link, news: self._on_news(peer, link, news), timing=self._timing,
+        )
+        peer.links.append(link)
+        peer.wake()
+        reason = "lost"
+        try:
+            reason = await link.run()
+        finally:
+            peer.links.remove(link)
+            peer.greeted.pop(link, None)
+            self._on_end(peer, link, reason)
+            peer.wake()
+        if reason in ("silent", "no_hello", "protocol") and not peer.links:
+            await self._network.disconnect(peer.peer_id)  # whatever stands there is of no use; dial afresh
+
+    def _on_news(self, peer: _Peer, link: Link, news: News) -> None:
+        match news:
+            case PeerUp():
+                peer.greeted[link] = news
+            case RoundTrip(rtt_s):
+                peer.seen_s = trio.current_time()
+                self._on_echo(peer, link, rtt_s * 1000)
+            case ModelsChanged(models):
+                self._on_event(ModelsAdvertised(peer.peer_id, models))
+
+    def _on_echo(self, peer: _Peer, link: Link, rtt_ms: float) -> None:
+        greeting = peer.greeted[link]
+        route = self._network.connection(peer.peer_id)
+        address = route.address if route is not None else ""
+        was_present = peer.present is not None
+        first_echo, link.up = not link.up, True
+        peer.present = LinkUp(
+            peer.peer_id, greeting.hello, greeting.protocols, greeting.capabilities, address, rtt_ms
+        )
+        if not was_present:
+            self._on_event(peer.present)
+        if first_echo:
+            self._drop_duplicate(peer, link)
+
+    def _drop_duplicate(self, peer: _Peer, newest: Link) -> None:
+        ours_stay = self._network.peer_id < peer.peer_id
+        for other in peer.links:
+            if other is newest or not other.up:
+                continue
+            if other.opened_here == newest.opened_here:
+                loser = other if other.opened_here else None  # its opener has opened it anew, and drops it
+            else:
+                loser = other if other.opened_here != ours_stay else newest
+            if loser is not None:
+                loser.leave("duplicate")
+
+    def _on_end(self, peer: _Peer, link: Link, reason: str) -> None:
+        _log.debug("link to %s over: %s", peer.peer_id, reason)
+        if peer.present is not None and not any(other.up for other in peer.links):
+            peer.present = None
+            peer.seen_s = trio.current_time()
+            self._on_event(LinkDown(peer.peer_id, reason))
+
+    async def _leave(self, peers: Sequence[_Peer], code: ByeCode) -> None:
+        leaving = [link for peer in peers for link in peer.links]
+        for link in leaving:
+            link.leave(code)
+        with trio.move_on_after(self._timing.leave_s):
+            for link in leaving:
+                await link.over.wait()
+
+
+class Started(Protocol):
+    """Who waits for run() to be ready; trio's task_status fits."""
+
+    def started(self) -> None:
+        """Links are being called."""
+        ...
