@@ -59,6 +59,7 @@ class NetConfig:
 
     listen: tuple[str, ...] = _setting(("127.0.0.1",), "addresses to listen on; pairing adds the local network")
     port: int = _setting(0, "TCP port for peers; 0 chooses one and keeps it", _within(0, 65535))
+    pair_lan: bool = _setting(True, "listen on the local network while pairing, and from then on once paired")
     discovery: bool = _setting(False, "announce this node on the local network all the time, not only while pairing")
 
 

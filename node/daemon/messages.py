@@ -8,7 +8,7 @@ from datetime import datetime
 from node.api.views import InboxMessage, OutboxMessage, SentView
 from node.clock import from_ms
 from node.daemon.owner import OwnerDesk
-from node.daemon.peers import PeerBook
+from node.daemon.peers import Roster
 from node.errors import UnknownPeer
 from node.mail.deliver import Deliverer
 from node.mail.outbox import Outbox
@@ -22,18 +22,18 @@ class Messages:
     """The owner's inbox and outbox."""
 
     def __init__(
-        self, database: Database, outbox: Outbox, deliverer: Deliverer, book: PeerBook, desk: OwnerDesk
+        self, database: Database, outbox: Outbox, deliverer: Deliverer, roster: Roster, desk: OwnerDesk
     ) -> None:
         self._database = database
         self._outbox = outbox
         self._deliverer = deliverer
-        self._book = book
+        self._roster = roster
         self._desk = desk
 
     async def send(self, to: str, body: str) -> SentView:
         """Queue a message durably and ring the deliverer."""
-        peer_id = self._book.find(to)
-        peer = await self._book.view(peer_id)
+        peer_id = self._roster.find(to)
+        peer = await self._roster.view(peer_id)
         if peer is None:
             raise UnknownPeer
         row = await self._outbox.put(peer, body, self._desk)
@@ -44,7 +44,7 @@ class Messages:
         """Newest first."""
         return [
             InboxMessage(
-                message_id=row.message_id, sender=self._book.name_of(row.peer_id), seq=row.seq,
+                message_id=row.message_id, sender=self._roster.name_of(row.peer_id), seq=row.seq,
                 received=_text(from_ms(row.received_ms)), body=row.body,
             )
             for row in await self._database.read(mail.inbox, limit=limit)
@@ -54,7 +54,7 @@ class Messages:
         """Newest first, with state."""
         return [
             OutboxMessage(
-                message_id=row.message_id, to=self._book.name_of(row.peer_id), seq=row.seq, state=row.state.value,
+                message_id=row.message_id, to=self._roster.name_of(row.peer_id), seq=row.seq, state=row.state.value,
                 created=_text(from_ms(row.created_ms)), body=row.body,
             )
             for row in await self._database.read(mail.outbox, limit=limit)

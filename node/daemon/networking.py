@@ -61,7 +61,6 @@ class Networking:
         self._network: Network | None = None
         self._links: Links | None = None
         self._session: trio.CancelScope | None = None
-        self._nursery: trio.Nursery | None = None
         self._changed = trio.Event()
         self._settled = trio.Event()
 
@@ -95,7 +94,6 @@ class Networking:
         with trio.CancelScope() as session:
             self._session = session
             async with trio.open_nursery() as nursery:
-                self._nursery = nursery
                 addresses = await nursery.start(self._network.serve, self._listen)
                 log.info("listening on %d addresses", len(addresses))
                 self._listen = tuple(self._network.addresses())  # ports that were chosen are kept over mode changes
@@ -110,7 +108,6 @@ class Networking:
                 self._settled.set()
         self._links = None
         self._session = None
-        self._nursery = None
 
     async def set_mode(self, mode: str) -> int:
         """Switch; returns when the sockets are as the mode wants them. How many peers were connected before comes
@@ -155,10 +152,10 @@ class Networking:
         if self._links is not None:
             self._links.wake(peer_id)
 
-    def relink(self, peer_id: str) -> None:
-        """What we say to this peer changed in more than models: drop the connection, the links greet anew."""
-        if self._network is not None and self._nursery is not None:
-            self._nursery.start_soon(self._network.disconnect, peer_id)
+    async def disconnect(self, peer_id: str) -> None:
+        """Close every connection to this peer; the links call it again and greet anew."""
+        if self._network is not None:
+            await self._network.disconnect(peer_id)
 
     def readvertise(self) -> None:
         """Tell every present peer what is served to it now."""

@@ -12,18 +12,18 @@ from node.api.views import PeerView as PeerScreen
 from node.clock import Clock, from_ms, to_ms
 from node.daemon.grants import Grants
 from node.daemon.networking import Networking
-from node.errors import AmbiguousPeer, UnknownPeer, UsageError
+from node.errors import UsageError
+from node.identity.peerbook import PeerBook, pick
 from node.identity.trust import Trust
 from node.net.events import LinkDown, LinkUp, ModelsAdvertised
 from node.privacy.policy import PeerView
-from node.store import mail, peers, shares
-from node.store.connection import Connection
+from node.store import mail, peers
 from node.store.database import Database
 from node.store.peers import Peer
 from offload.router import PeerCandidate
 from protocol.frames.link import ModelAdvert
 
-__all__ = ["PeerBook", "Presence"]
+__all__ = ["Presence", "Roster"]
 
 REFUSAL_REMEMBERED_S = 10.0
 
@@ -55,14 +55,15 @@ class _State:
     in_flight: int = 0
 
 
-class PeerBook:
+class Roster:
     """All paired peers. load() first; afterwards rows here and in the database are the same."""
 
     def __init__(
-        self, database: Database, grants: Grants, clock: Clock, style_of: Callable[[str | None], str]
+        self, database: Database, book: PeerBook, grants: Grants, clock: Clock, style_of: Callable[[str | None], str]
     ) -> None:
         """style_of: the placeholder style that suits a model digest best."""
         self._database = database
+        self._book = book
         self._grants = grants
         self._clock = clock
         self._style_of = style_of
@@ -72,7 +73,7 @@ class PeerBook:
 
     async def load(self) -> None:
         """Read every paired peer and its grants."""
-        for row in await self._database.read(peers.every):
+        for row in await self._book.every():
             await self.adopt(row)
 
     async def adopt(self, row: Peer) -> None:
@@ -82,14 +83,6 @@ class PeerBook:
         self._states[row.peer_id] = _State(row, known.presence if known else None)
         if self.networking is not None and row.trust != Trust.NONE:
             self.networking.know(row.peer_id, row.addresses)
-
-    async def adopt_stored(self, peer_id: str) -> Peer:
-        """As adopt(), for a row that someone else stored. Raises UnknownPeer."""
-        row = await self._database.read(peers.get, peer_id)
-        if row is None:
-            raise UnknownPeer
-        await self.adopt(row)
-        return row
 
     def known(self) -> list[tuple[str, Sequence[str]]]:
         """Peers to be admitted and linked, with their addresses."""
@@ -125,26 +118,15 @@ class PeerBook:
             return
         address = [state.presence.address] if state.presence.address else []
         await self._database.write(peers.seen, peer_id, address, to_ms(self._clock.now()))
-        row = await self._database.read(peers.get, peer_id)
+        row = await self._book.get(peer_id)
         if row is not None:
             state.row = row
 
     # -- looking up --
 
     def find(self, name: str) -> str:
-        """The id of the peer called by this name, id, or unique beginning of either. Raises UnknownPeer,
-        AmbiguousPeer."""
-        exact = [s for s in self._states.values() if name in (s.row.peer_id, s.row.name)]
-        lowered = name.lower()
-        near = exact or [
-            s for s in self._states.values()
-            if s.row.name.lower().startswith(lowered) or (len(name) >= 6 and s.row.peer_id.startswith(name))
-        ]
-        if not near or not name:
-            raise UnknownPeer(f"No paired peer is called {name!r}.")
-        if len(near) > 1:
-            raise AmbiguousPeer(f"{name!r} fits {', '.join(s.row.name for s in near)}.")
-        return near[0].row.peer_id
+        """The id of the peer called by this name, id, or the start of either. Raises UnknownPeer, AmbiguousPeer."""
+        return pick([state.row for state in self._states.values()], name).peer_id
 
     def name_of(self, peer_id: str) -> str:
         """How the owner calls this peer; the end of its id when it is not paired any more."""
@@ -233,30 +215,27 @@ class PeerBook:
         """Change the trust in a peer: a new grant replaces the old one and live streams see it at their next frame."""
         if trust not in set(Trust):
             raise UsageError(f"{trust!r} is no trust level.", hint=f"Choose one of: {', '.join(Trust)}")
-        peer_id = self.find(name)
         level = Trust(trust)
-        await self._database.write(peers.set_trust, peer_id, trust)
-        await self._grants.reissue(peer_id, level)
-        row = await self.adopt_stored(peer_id)
-        if self.networking is not None:
-            if level is Trust.NONE:
-                await self.networking.forget(peer_id)
-            else:
-                self.networking.relink(peer_id)
+        row = await self._book.set_trust(self.find(name), level)
+        await self.adopt(row)
         return self._screen(self._states[row.peer_id], {})
 
     async def forget(self, name: str) -> str:
-        """Remove a peer: its grants, shares and streams end at once."""
+        """Remove a peer: its grants, shares, waiting messages and streams end at once."""
         peer_id = self.find(name)
-        called = self.name_of(peer_id)
         self._grants.drop(peer_id)
-        if self.networking is not None:
-            await self.networking.forget(peer_id)
-
-        def remove(tx: Connection) -> None:
-            shares.remove_peer(tx, peer_id)
-            peers.remove(tx, peer_id)
-
-        await self._database.write(remove)
+        row = await self._book.forget(peer_id)
         self._states.pop(peer_id, None)
-        return called
+        return row.name
+
+    async def cut(self, peer_id: str) -> None:
+        """Close everything of this peer; it may come back if it is still paired and trusted. The peer book calls
+        this."""
+        await self._grants.load(peer_id)
+        if self.networking is None:
+            return
+        row = await self._book.get(peer_id)
+        if row is None or row.trust == Trust.NONE:
+            await self.networking.forget(peer_id)
+        else:
+            await self.networking.disconnect(peer_id)

@@ -1,0 +1,244 @@
+"""Pairing as the owner meets it: a window with code and link on one side, code or link typed on the other.
+
+Opens the local network for the window and keeps it after a success; says so. Implements node.api.ports.Pairing. Must
+not know the
+exchange itself.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import trio
+
+from node.api.ports import Emit
+from node.clock import Clock, to_ms
+from node.daemon.networking import Networking
+from node.daemon.owner import OwnerDesk
+from node.daemon.peers import Roster
+from node.errors import KithError, PairingClosed, PairingError, UsageError
+from node.identity.pair import PairingDriver, PairQuestion
+from node.identity.trust import Trust
+from node.net.gate import Gate
+from node.store.peers import Peer
+from protocol import limits
+from protocol.channel import FrameChannel
+from protocol.names import PAIR
+from protocol.pairlink import parse_link
+from protocol.words import parse_code
+
+__all__ = ["Pairing", "join_addresses"]
+
+log = logging.getLogger(__name__)
+
+MEET_TIMEOUT_S = 10.0
+TRUSTS = ("home", "self", "friend")
+NO_ADDRESS = "A spoken code carries no address."
+
+
+@dataclass(frozen=True, slots=True)
+class _Asker:
+    """Shows the pairing question to whoever listens on this side."""
+
+    desk: OwnerDesk
+
+    async def confirm(self, question: PairQuestion) -> bool:
+        """The owner's yes or no."""
+        payload: dict[str, Any] = {
+            "peer_id": question.peer_id, "peer_name": question.name, "trust": question.our_trust.value,
+            "their_trust": question.their_trust.value, "emoji": [list(pair) for pair in question.emoji],
+            "fingerprint": list(question.fingerprint),
+        }
+        reply = await self.desk.check_pairing(payload, limits.PAIRING_OWNER_TIMEOUT_S)
+        return reply.get("allow") is True
+
+
+class Pairing:
+    """Windows and joinings of one node; one window at a time."""
+
+    def __init__(
+        self, driver: PairingDriver, networking: Networking, gate: Gate, roster: Roster, desk: OwnerDesk, clock: Clock,
+        *, lan: Callable[[], Sequence[str]], keep_lan: Callable[[Sequence[str]], None],
+    ) -> None:
+        """lan: the local network's addresses to open for a window. keep_lan: remember them for the next start."""
+        self._driver = driver
+        self._networking = networking
+        self._gate = gate
+        self._roster = roster
+        self._asker = _Asker(desk)
+        self._clock = clock
+        self._lan = lan
+        self._keep_lan = keep_lan
+        self._paired: trio.MemorySendChannel[Peer] | None = None
+        self._joining = False
+
+    # -- the side that shows the code --
+
+    async def open(self, trust: str | None, emit: Emit) -> None:
+        """Hold a window open until someone paired, its time or its tries ran out, or the owner went away."""
+        if self._networking.mode == "offline":
+            raise PairingError("This node is offline.", hint="Switch with: kith mode lan")
+        if self._paired is not None:
+            raise PairingError("A pairing window is open already.", hint="Finish or stop the other: kith pair")
+        level = _trust(trust)
+        self._paired, arrivals = trio.open_memory_channel[Peer](1)
+        added = await self._open_lan(emit)
+        self._gate.open_pairing()
+        kept = False
+        try:
+            opened = await self._driver.open_window(level)
+            remaining_s = max(0.0, (opened.expires_ms - to_ms(self._clock.now())) / 1000)
+            await emit({
+                "event": "waiting", "code": opened.code, "link": opened.link, "at": self._shown_at(),
+                "trust": level.value, "expires_s": remaining_s, "addresses": self._networking.addresses(),
+                "note": _lan_note(added),
+            })
+            peer = None
+            with trio.move_on_after(remaining_s):
+                peer = await self._next(arrivals)
+            if peer is None:
+                await emit({"event": "expired", "text": "Nobody paired before the window closed."})
+                return
+            kept = True
+            await self._welcome(peer, emit)
+        finally:
+            self._paired = None
+            with trio.CancelScope(shield=True):
+                await self._driver.close_window()
+                self._gate.close_pairing()
+                await self._settle_lan(added, kept=kept)
+
+    async def _next(self, arrivals: trio.MemoryReceiveChannel[Peer]) -> Peer | None:
+        """The peer that paired; None once the tries are used up."""
+        while True:
+            with trio.move_on_after(1.0):
+                return await arrivals.receive()
+            if await self._driver.window() is None and not arrivals.statistics().current_buffer_used:
+                with trio.move_on_after(limits.PAIRING_OWNER_TIMEOUT_S):
+                    return await arrivals.receive()
+                return None
+
+    async def serve(self, channel: FrameChannel) -> None:
+        """A stranger's pairing stream. Never raises for what it does."""
+        report = self._paired
+        if report is None:
+            await channel.reset()
+            return
+        try:
+            peer = await self._driver.respond(channel, self._asker)
+        except PairingError as error:
+            log.info("a pairing attempt ended: %s", error.code)
+            return
+        await self._roster.adopt(peer)
+        try:
+            report.send_nowait(peer)
+        except (trio.WouldBlock, trio.BrokenResourceError):
+            log.info("paired with %s after the window's owner had left", peer.peer_id)
+
+    # -- the side that types it --
+
+    async def join(self, code: str, at: str | None, trust: str | None, emit: Emit) -> None:
+        """Prove a code or link to the node that shows it."""
+        if self._networking.mode == "offline":
+            raise PairingError("This node is offline.", hint="Switch with: kith mode lan")
+        if self._joining:
+            raise PairingError("This node is joining another one already.", hint="Wait a moment and try again.")
+        level = _trust(trust)
+        link, spoken = parse_link(code), parse_code(code)
+        if link is None and spoken is None:
+            raise UsageError("That is neither a pairing code nor a link.", hint="It looks like: 7-crossover-clockwork")
+        addresses = join_addresses(at) if at else (link.addresses if link is not None else ())
+        if not addresses:
+            raise UsageError(NO_ADDRESS, hint="Say where: kith pair CODE --at HOST[:PORT]")
+        self._joining = True
+        opened_here = not self._gate.pairing_open
+        if opened_here:
+            self._gate.open_pairing(1)
+        try:
+            await emit({"event": "status", "text": "Connecting ..."})
+            peer_id = await self._networking.meet(
+                addresses, peer_id=link.peer_id if link is not None else None, timeout_s=MEET_TIMEOUT_S
+            )
+            channel = await self._networking.open_channel(peer_id, PAIR)
+            peer = await self._driver.initiate(
+                channel, self._asker, level, code=None if link is not None else spoken,
+                secret=link.secret if link is not None else None,
+            )
+            await self._roster.adopt(peer)
+            await self._welcome(peer, emit)
+        except PairingClosed:
+            raise PairingClosed("The other node shows no code right now.", hint="Run there: kith pair") from None
+        finally:
+            self._joining = False
+            if opened_here:
+                self._gate.close_pairing()
+
+    async def _welcome(self, peer: Peer, emit: Emit) -> None:
+        self._networking.wake(peer.peer_id)
+        await emit({
+            "event": "paired", "name": peer.name, "peer_id": peer.peer_id, "trust": peer.trust,
+            "their_trust": peer.their_trust,
+        })
+
+    # -- the local network during a window --
+
+    async def _open_lan(self, emit: Emit) -> list[str]:
+        """Listen on the local network's addresses for the window; those that could be added come back."""
+        added = []
+        present = set(self._networking.addresses())
+        for address in self._lan():
+            if address in present:
+                continue
+            try:
+                added.append(await self._networking.add_listener(address))
+            except KithError as error:
+                await emit({"event": "status", "text": f"Not listening on {address}: {error.text}"})
+        return added
+
+    async def _settle_lan(self, added: Sequence[str], *, kept: bool) -> None:
+        if kept:
+            if added:
+                self._keep_lan(added)
+            return
+        for address in added:
+            try:
+                await self._networking.remove_listener(address)
+            except KithError as error:
+                log.info("a listener was gone before the window closed: %s", error.code)
+
+    def _shown_at(self) -> str:
+        """HOST:PORT for the line that the other owner types; the local network's address before loopback."""
+        listening = sorted(self._networking.addresses(), key=lambda one: "/127." in one or "/::1/" in one)
+        for address in listening:
+            _, kind, host, _, port, *_ = address.split("/")
+            if kind == "ip4":
+                return f"{host}:{port}"
+        return ""
+
+
+def _trust(word: str | None) -> Trust:
+    if word is not None and word not in TRUSTS:
+        raise UsageError(f"{word!r} is no trust for a pairing.", hint=f"Choose one of: {', '.join(TRUSTS)}")
+    return Trust(word or "friend")
+
+
+def _lan_note(added: Sequence[str]) -> str:
+    if not added:
+        return ""
+    return (
+        "This node now also listens on the local network, for this window; a successful pairing keeps it: "
+        + ", ".join(added)
+    )
+
+
+def join_addresses(at: str) -> tuple[str, ...]:
+    """HOST[:PORT] or a multiaddr as addresses to dial. Raises UsageError."""
+    if at.startswith("/"):
+        return (at,)
+    host, _, port = at.rpartition(":") if at.count(":") == 1 or at.startswith("[") else (at, "", "")
+    host = host.strip("[]")
+    if not port.isdecimal() or not 0 < int(port) < 65536 or not host:
+        raise UsageError(f"{at!r} names no port.", hint="Say where: kith pair CODE --at HOST:PORT")
+    kind = "ip6" if ":" in host else "ip4" if host.replace(".", "").isdecimal() else "dns"
+    return (f"/{kind}/{host}/tcp/{port}",)
