@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
+from protocol.grants import Service
+
 __all__ = ["DEFAULT_TERMS", "DESCRIPTIONS", "Terms", "Trust"]
 
 
@@ -25,21 +27,18 @@ class Trust(StrEnum):
 class Terms:
     """What a grant will say, before it is addressed and signed. Everything not named is refused."""
 
-    services: frozenset[str] = frozenset()
-    """Among infer, search, mail."""
+    services: tuple[Service, ...] = ()
     models: tuple[str, ...] = ()
-    """Model names that may be asked; empty means every model served here."""
+    """Names or digests that may be asked, or "*" for every model served here. Empty means none."""
     tokens_per_day: int = 0
     max_context_tokens: int = 0
     max_concurrency: int = 0
-
-    def __post_init__(self) -> None:
-        if not self.services <= {"infer", "search", "mail"}:
-            raise ValueError("a grant knows the services infer, search and mail")
+    days: int = 5 * 365
+    """How long the grant holds. There is no renewal between peers yet, so the defaults are long."""
 
 
 _OWN_DEVICE = Terms(
-    frozenset({"infer", "search", "mail"}), tokens_per_day=20_000_000, max_context_tokens=131_072, max_concurrency=8,
+    ("infer", "mail", "search"), ("*",), tokens_per_day=20_000_000, max_context_tokens=131_072, max_concurrency=8,
 )
 
 DEFAULT_TERMS: Mapping[Trust, Terms] = MappingProxyType({
@@ -47,7 +46,7 @@ DEFAULT_TERMS: Mapping[Trust, Terms] = MappingProxyType({
     Trust.SELF: _OWN_DEVICE,
     Trust.HOME: _OWN_DEVICE,
     # A person: messages. Models and search only when the owner grants them, with a quota.
-    Trust.FRIEND: Terms(frozenset({"mail"})),
+    Trust.FRIEND: Terms(("mail",)),
     Trust.NONE: Terms(),
 })
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from node.store.connection import Connection
 
-__all__ = ["Window", "burn_try", "close", "current", "open_window"]
+__all__ = ["Window", "burn_try", "close", "current", "open_window", "spend"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,16 @@ def burn_try(tx: Connection, now_ms: int, window: Window) -> int | None:
         return None
     tx.execute("UPDATE pairing_window SET tries_left = tries_left - 1")
     return found.tries_left - 1
+
+
+def spend(tx: Connection, window: Window) -> bool:
+    """Whether this window's secrets were still unspent; they are spent now, for one success is all they are good for.
+
+    Says nothing about tries and time: the attempt that succeeds burned its try while there was one.
+    """
+    return tx.execute(
+        "DELETE FROM pairing_window WHERE code IS ? AND secret IS ?", (window.code, window.secret),
+    ).rowcount > 0
 
 
 def close(tx: Connection) -> bool:

@@ -234,7 +234,9 @@ def test_a_new_window_replaces_the_old_secret_and_closing_erases_it():
     assert pairing.burn_try(tx, 6, window()) is None  # an attempt that began with the old code
     assert pairing.current(tx, 6) == window(code="8-c-d")
     assert "8-c-d" not in repr(pairing.current(tx, 6))
-    assert pairing.close(tx)
+    assert not pairing.spend(tx, window())
+    assert pairing.spend(tx, window(code="8-c-d"))
+    assert not pairing.spend(tx, window(code="8-c-d"))
     assert not pairing.close(tx)
     assert pairing.current(tx, 6) is None
 
