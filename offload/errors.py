@@ -112,7 +112,7 @@ class RequestRefused(EngineError):
     """This request can't be served as it is."""
 
     code = "refused"
-    hint = "Change the request."
+    hint = "Change the request; its limits are in the protocol reference."
 
 
 class PromptTooLong(RequestRefused):

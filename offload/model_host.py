@@ -188,7 +188,7 @@ class ModelHost:
         except ChildQuarantined as error:
             raise WorkerQuarantined(f"The model's worker died too often: {error}.") from error
         except ChildStartFailed as error:
-            raise ModelUnusable(f"The model could not be loaded: {error}.") from error
+            raise ModelUnusable(str(error)) from error
         except ChildClosed as error:
             raise EngineStopped() from error
         except ChildGone as error:
@@ -224,7 +224,7 @@ class ModelHost:
                 self._unusable = True
                 raise ChildStartFailed(message)
             case _:
-                raise ChildStartFailed("it spoke out of turn")
+                raise ChildStartFailed("The worker process spoke out of turn.")
 
     def received(self, payload: bytes) -> None:
         """Sort events to their answers."""

@@ -17,12 +17,11 @@ from offload.child.frames import BlockingPipe
 from offload.engine.answer import Answer, prepare_answer
 from offload.engine.chat import PromptReader
 from offload.engine.context import Context
-from offload.engine.errors import EngineFault
 from offload.engine.library import Model, instruction_sets, open_library
 from offload.engine.quantise import quantise
 from offload.engine.scheduler import Events, Scheduler, failed
 from offload.errors import EngineError, LaneUnsupported
-from offload.ports import Failed, GenerateRequest
+from offload.ports import GenerateRequest
 from offload.worker_frames import (
     CancelJob,
     CannotStart,
@@ -157,16 +156,14 @@ class _Clerk:
             answer = prepare_answer(request, self._model, self._reader, context_tokens=self._context.context_tokens)
         except EngineError as error:
             self._pipe.write(encode(Step([(request.request_id, failed(error))])))
-        except EngineFault as error:
-            self._pipe.write(encode(Step([(request.request_id, Failed(error.code, _told(error)))])))
         else:
             self._desk.put(answer)
 
     def _count(self, order: Count) -> Counted:
         try:
             return Counted(order.count_id, len(self._reader.ids(order.prompt)))
-        except EngineFault as error:
-            return Counted(order.count_id, 0, error.code, _told(error))
+        except EngineError as error:
+            return Counted(order.count_id, 0, error.code, str(error))
 
 
 def _convert(pipe: BlockingPipe, setup: Convert, layers: dict[str, str]) -> None:
@@ -174,10 +171,6 @@ def _convert(pipe: BlockingPipe, setup: Convert, layers: dict[str, str]) -> None
         read=(setup.source_path, *_MACHINE_FACTS, *runtime_paths()), write=(os.path.dirname(setup.target_path),))
     quantise(setup.source_path, setup.target_path, setup.quantisation)
     pipe.write(encode(Converted(layers)))
-
-
-def _told(error: EngineFault) -> str:
-    return str(error) or (type(error).__doc__ or "").strip()
 
 
 def _main() -> None:
@@ -195,8 +188,8 @@ def _main() -> None:
             _serve(pipe, payloads, opening, layers)
         else:
             _convert(pipe, opening, layers)
-    except EngineFault as error:
-        pipe.write(encode(CannotStart(error.code, _told(error))))
+    except EngineError as error:
+        pipe.write(encode(CannotStart(error.code, str(error))))
     except OSError as error:
         pipe.write(encode(CannotStart("model_unusable", error.strerror or "the model file can't be read")))
 

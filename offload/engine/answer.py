@@ -131,7 +131,7 @@ def prepare_answer(
 ) -> Answer:
     """An answer ready for the scheduler. Touches the vocabulary only, so any thread may call it.
 
-    Raises TextNotUsable, GrammarNotUsable, PromptTooLong.
+    Raises BadPrompt, BadGrammar, PromptTooLong.
     """
     prompt = reader.ids(request.prompt)
     replayed: tuple[int, ...] = ()

@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 from jinja2 import Environment, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from offload.engine.errors import TextNotUsable
 from offload.engine.library import Model
+from offload.errors import BadPrompt
 from offload.ports import ChatPrompt, Message, Prompt, TextPrompt
 
 __all__ = ["PromptReader"]
@@ -37,14 +37,14 @@ class PromptReader:
         self._end_text = model.token_text(model.end_token)
         source = model.template or _PLAIN_TEMPLATE
         if len(source) > _TEMPLATE_LIMIT_CHARS:
-            raise TextNotUsable("the model's chat template is too long")
+            raise BadPrompt("The model's chat template is too long.")
         try:
             self._template = _sandbox().from_string(source)
         except TemplateError as error:
-            raise TextNotUsable("the model's chat template can't be read") from error
+            raise BadPrompt("The model's chat template can't be read.") from error
 
     def ids(self, prompt: Prompt) -> list[int]:
-        """The prompt's token ids. Raises TextNotUsable."""
+        """The prompt's token ids. Raises BadPrompt."""
         match prompt:
             case ChatPrompt(messages=messages):
                 return self._chat_ids(messages)
@@ -52,11 +52,11 @@ class PromptReader:
                 return self._model.tokenise(text, begin=True, control=False)
             case _:
                 if any(not 0 <= token < self._model.size for token in prompt.ids):
-                    raise TextNotUsable("a token id is outside the model's vocabulary")
+                    raise BadPrompt("A token id is outside the model's vocabulary.")
                 return list(prompt.ids)
 
     def render(self, messages: Sequence[Message]) -> str:
-        """The chat as the model reads it, up to where its answer begins. Raises TextNotUsable."""
+        """The chat as the model reads it, up to where its answer begins. Raises BadPrompt."""
         turns = [{"role": turn.role, "content": self._defuse(turn.content)} for turn in messages]
         try:
             return self._template.render(
@@ -64,7 +64,7 @@ class PromptReader:
                 bos_token=self._begin_text, eos_token=self._end_text,
             )
         except (TemplateError, TypeError, ValueError, LookupError, ArithmeticError) as error:
-            raise TextNotUsable(f"the model's chat template refuses these messages ({type(error).__name__})") from error
+            raise BadPrompt(f"The model's chat template refuses these messages ({type(error).__name__}).") from error
 
     def _chat_ids(self, messages: Sequence[Message]) -> list[int]:
         text = self.render(messages)

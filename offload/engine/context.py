@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from llama_cpp import llama_cpp as C
 
-from offload.engine.errors import ModelNotLoadable
 from offload.engine.library import Model
+from offload.errors import ModelUnusable
 
 __all__ = ["BATCH_TOKENS", "Context"]
 
@@ -22,7 +22,7 @@ class Context:
     """Decodes batches of (token, position, sequence) and hands out the logits that were asked for."""
 
     def __init__(self, model: Model, *, context_tokens: int, sequences: int, threads: int) -> None:
-        """Raises ModelNotLoadable when there is no memory for it."""
+        """Raises ModelUnusable when there is no memory for it."""
         parameters = C.llama_context_default_params()
         parameters.n_ctx, parameters.n_seq_max = context_tokens, sequences
         parameters.n_batch = parameters.n_ubatch = BATCH_TOKENS
@@ -31,7 +31,7 @@ class Context:
         parameters.no_perf = True
         self.handle = C.llama_init_from_model(model.handle, parameters)
         if not self.handle:
-            raise ModelNotLoadable("no memory for the model's context")
+            raise ModelUnusable("There is no memory for the model's context.")
         self._model = model
         self._memory = C.llama_get_memory(self.handle)
         self._batch = C.llama_batch_init(BATCH_TOKENS, 0, 1)
@@ -102,13 +102,13 @@ class Context:
     def warm_up(self) -> None:
         """Run a prompt and two single tokens through every kernel: a CPU that lacks one dies here and not in an answer.
 
-        Raises ModelNotLoadable.
+        Raises ModelUnusable.
         """
         probe = [max(0, self._model.begin_token)] * 32
         for position, tokens in ((0, probe), (32, probe[:1]), (33, probe[:1])):
             self.begin_batch()
             self.add(0, position, tokens, want_last=True)
             if self.decode() != 0:
-                raise ModelNotLoadable("the model does not run")
+                raise ModelUnusable("The model does not run.")
         self.forget(0)
         self.decodes = 0

@@ -7,7 +7,7 @@ processes or files other than the model it is given.
 import ctypes
 import os
 
-from offload.engine.errors import ModelNotLoadable, TextNotUsable
+from offload.errors import BadPrompt, ModelUnusable
 
 # Waiting threads sleep instead of spinning; must be set before the library is loaded, a user's own value stays.
 os.environ.setdefault("GOMP_SPINCOUNT", "0")
@@ -44,14 +44,14 @@ class Model:
     """An open model file."""
 
     def __init__(self, path: str, *, extra_buffers: bool) -> None:
-        """Raises ModelNotLoadable. extra_buffers: repacked weights and AMX, faster where the CPU really has them."""
+        """Raises ModelUnusable. extra_buffers: repacked weights and AMX, faster where the CPU really has them."""
         open_library()
         parameters = C.llama_model_default_params()
         parameters.use_extra_bufts = extra_buffers
         parameters.n_gpu_layers = 0
         self.handle = C.llama_model_load_from_file(path.encode(), parameters)
         if not self.handle:
-            raise ModelNotLoadable()
+            raise ModelUnusable()
         self.vocab = C.llama_model_get_vocab(self.handle)
         self.size = int(C.llama_vocab_n_tokens(self.vocab))
         self._pieces: dict[int, bytes] = {}
@@ -96,14 +96,14 @@ class Model:
     def tokenise(self, text: str, *, begin: bool, control: bool) -> list[int]:
         """Token ids. begin: put the model's begin token in front if it wants one. control: read control tokens in text.
 
-        Raises TextNotUsable.
+        Raises BadPrompt.
         """
         data = text.encode("utf-8", errors="replace")
         room = len(data) + 8
         buffer = (C.llama_token * room)()
         count = int(C.llama_tokenize(self.vocab, data, len(data), buffer, room, begin, control))
         if count < 0:
-            raise TextNotUsable()
+            raise BadPrompt()
         return np.frombuffer(buffer, dtype=np.int32, count=count).tolist() if count else []
 
     def token_text(self, token: int) -> str:

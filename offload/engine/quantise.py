@@ -5,8 +5,8 @@ import os
 
 from llama_cpp import llama_cpp as C
 
-from offload.engine.errors import ModelNotLoadable
 from offload.engine.library import open_library
+from offload.errors import ModelUnusable
 
 __all__ = ["FILE_TYPES", "quantise"]
 
@@ -16,7 +16,7 @@ FILE_TYPES = {"Q4_0": 2, "Q8_0": 7}     # LLAMA_FTYPE_MOSTLY_*
 def quantise(source: str, target: str, quantisation: str, *, threads: int = 1) -> None:
     """Write target, whole or not at all: a temporary file beside it is renamed once it is complete and on disk.
 
-    Raises ModelNotLoadable when llama.cpp refuses the source, OSError when the target can't be written.
+    Raises ModelUnusable when llama.cpp refuses the source, OSError when the target can't be written.
     """
     open_library()
     parameters = C.llama_model_quantize_default_params()
@@ -26,7 +26,7 @@ def quantise(source: str, target: str, quantisation: str, *, threads: int = 1) -
     unfinished = f"{target}.unfinished"
     try:
         if C.llama_model_quantize(source.encode(), unfinished.encode(), ctypes.byref(parameters)) != 0:
-            raise ModelNotLoadable("the model file could not be converted")
+            raise ModelUnusable("The model file could not be converted.")
         fd = os.open(unfinished, os.O_RDWR)
         try:
             os.fsync(fd)

@@ -12,8 +12,8 @@ import numpy as np
 from llama_cpp import llama_cpp as C
 
 from offload.engine.context import Context, Logits
-from offload.engine.errors import GrammarNotUsable
 from offload.engine.library import Model
+from offload.errors import BadGrammar
 
 __all__ = ["GRAMMAR_LIMIT_BYTES", "Sampler"]
 
@@ -28,17 +28,18 @@ class Sampler:
     """The sampler of one sequence. Close it."""
 
     def __init__(self, model: Model, *, temperature: float, top_p: float, seed: int, grammar: str | None) -> None:
-        """Raises GrammarNotUsable."""
+        """Raises BadGrammar."""
         self._model = model
         self._greedy = temperature <= 0
         self._grammar: Any = None
         self._chain: Any = None
         if grammar is not None:
-            if len(grammar.encode()) > GRAMMAR_LIMIT_BYTES or "\0" in grammar:
-                raise GrammarNotUsable("the grammar is too long")
+            # An empty one would mean "anything" to llama.cpp.
+            if not 0 < len(grammar.strip().encode()) <= GRAMMAR_LIMIT_BYTES or "\0" in grammar:
+                raise BadGrammar("The grammar is empty or too long.")
             self._grammar = C.llama_sampler_init_grammar(model.vocab, grammar.encode(), b"root")
             if not self._grammar:
-                raise GrammarNotUsable("the grammar can't be parsed")
+                raise BadGrammar("The grammar can't be parsed.")
         if not self._greedy:
             self._chain = C.llama_sampler_chain_init(C.llama_sampler_chain_default_params())
             for part in (
@@ -57,12 +58,12 @@ class Sampler:
         self._chain = self._grammar = None
 
     def follow(self, tokens: Iterable[int]) -> None:
-        """Tell the grammar what was written before. Raises GrammarNotUsable when that breaks it."""
+        """Tell the grammar what was written before. Raises BadGrammar when that breaks it."""
         if self._grammar is None:
             return
         for token in tokens:
             if self._allowed(np.array([token], dtype=np.int64), np.zeros(1, dtype=np.float32)).size == 0:
-                raise GrammarNotUsable("the text so far breaks the grammar")
+                raise BadGrammar("The text so far breaks the grammar.")
             C.llama_sampler_accept(self._grammar, token)
 
     def next(self, context: Context, row: int) -> int | None:

@@ -239,7 +239,7 @@ class Scheduler:
             if answer is not None:
                 answer.close()
                 slot.answer = None
-                events.append((answer.request_id, failed(EngineError("the model failed at this text"))))
+                events.append((answer.request_id, failed(EngineError("The model failed at this text."))))
             self._forget(slot)
         return events
 
