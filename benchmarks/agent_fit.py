@@ -14,28 +14,18 @@ from pathlib import Path
 import agent_bank as bank
 import numpy as np
 import trio
+from agent_node import StaticEmbedder
 
 from node.agent.choice import Choosable, Chooser
 from node.agent.gate import ACT_P, ASK_P, Gate, GateConstants
-from search.vectors import StaticVectors
 
 FEATURES = ("score", "vector", "vector_minus_nobody", "cue", "evidence", "margin")
 RIDGE = 0.05
 
 
-class Direct:
-    """The static vectors without the scan worker."""
-
-    def __init__(self) -> None:
-        self._vectors = StaticVectors()
-
-    async def embed(self, texts):
-        return [list(map(float, row)) for row in self._vectors.embed(list(texts))]
-
-
 async def rankings():
     specs, reader = bank.specs(), bank.reader()
-    chooser = Chooser([Choosable.of(spec) for spec in specs], Direct())
+    chooser = Chooser([Choosable.of(spec) for spec in specs], StaticEmbedder())
     rows = []
     for case in bank.cases():
         reading = reader.read(case.text, bank.NOW)
@@ -78,19 +68,30 @@ def main():
     top2 = sum(case.tool in [t.name for t in ranking.tools[:2]] for case, ranking in rows if case.tool)
     print(f"right tool {right}/{int(y.sum())}, in the top two {top2}/{int(y.sum())}")
     for name, values in (("fitted", p), ("leave one out", held)):
-        print(f"{name}: kept at {ACT_P}: {int((values[y == 1] >= ACT_P).sum())}, at {ASK_P}: {int((values[y == 1] >= ASK_P).sum())}"
-              f" of {int(y.sum())}; rejected below {ASK_P}: {int((values[y == 0] < ASK_P).sum())}, below {ACT_P}:"
-              f" {int((values[y == 0] < ACT_P).sum())} of {int((1 - y).sum())}")
+        print(
+            f"{name}: kept at {ACT_P}: {int((values[y == 1] >= ACT_P).sum())}, at {ASK_P}: {int((values[y == 1] >= ASK_P).sum())}"
+            f" of {int(y.sum())}; rejected below {ASK_P}: {int((values[y == 0] < ASK_P).sum())}, below {ACT_P}:"
+            f" {int((values[y == 0] < ACT_P).sum())} of {int((1 - y).sum())}"
+        )
     for (case, ranking), value in zip(rows, p, strict=True):
         best = ranking.tools[0].name if ranking.tools else None
-        if best != case.tool and case.tool or (value >= ASK_P) != (case.tool is not None) or value < ACT_P and case.tool:
+        if (
+            best != case.tool
+            and case.tool
+            or (value >= ASK_P) != (case.tool is not None)
+            or value < ACT_P
+            and case.tool
+        ):
             print(f"  {value:.2f} {case.text!r}: {best} (gold {case.tool}), margin {ranking.margin:.2f}")
     if "--write" in sys.argv:
         constants = {
-            "features": FEATURES, "mean": [round(v, 5) for v in mean], "scale": [round(v, 5) for v in scale],
-            "weight": [round(v, 5) for v in w[:-1]], "bias": round(float(w[-1]), 5),
+            "features": FEATURES,
+            "mean": [round(v, 5) for v in mean],
+            "scale": [round(v, 5) for v in scale],
+            "weight": [round(v, 5) for v in w[:-1]],
+            "bias": round(float(w[-1]), 5),
             "fitted": f"{date.today().isoformat()}: logistic, ridge {RIDGE}, on the {len(x)} development requests "
-                      f"({int(y.sum())} that a tool fits) with the bank's 15 tools, by benchmarks/agent_fit.py",
+            f"({int(y.sum())} that a tool fits) with the bank's 15 tools, by benchmarks/agent_fit.py",
         }
         target = Path(__file__).resolve().parent.parent / "node" / "agent" / "gate.json"
         target.write_text(json.dumps(constants, indent=1) + "\n")

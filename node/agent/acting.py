@@ -56,7 +56,7 @@ class Actor:
                 return await asked(turn, replace(draft, slot=slot, choices=unclear.candidates), who(unclear))
         values = dict(filled.values)
         for one in draft.given:
-            value = self._given(turn, spec, one, choices.get(one.slot, ()))
+            value = self._given(turn, spec, one, choices.get(one.slot, ()), reading)
             if isinstance(value, People):
                 return await asked(turn, replace(draft, slot=one.slot, given=draft.given[:-1]), who(value.unclear[0]))
             if value:
@@ -71,12 +71,14 @@ class Actor:
         return await self._run(turn, tool, caller.call_of(filled), draft)
 
     @staticmethod
-    def _given(turn: Turn, spec: ToolSpec, one: Given, choices: Sequence[str]) -> SlotValue | People | None:
+    def _given(
+        turn: Turn, spec: ToolSpec, one: Given, choices: Sequence[str], reading: Reading,
+    ) -> SlotValue | People | None:
         if one.slot not in spec.params:
             return None
         if one.text in choices:
             return SlotValue(one.text, one.text, Origin.CHOSEN, "your answer", certain=True)
-        return turn.reader.expected(spec, one.slot, one.text, one.said_at, choices)
+        return turn.reader.expected(spec, one.slot, one.text, one.said_at, choices, earlier=reading.when)
 
     async def _run(self, turn: Turn, tool: ReadTool | WriteTool, call: Call, draft: Draft) -> Said:
         name = tool.spec.name

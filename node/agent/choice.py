@@ -5,6 +5,7 @@ can only ever mean a destructive tool: that rule comes before every score. Must 
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -25,7 +26,8 @@ _POLITE = r"(?:(?:please|kith|hey|ok|now|just|also|and|then|so)\b[\s,]*|(?:can|c
           r"i\s+(?:want|need|would\s+like|[’']?d\s+like)\s+(?:you\s+)?to\s+|i[’']d\s+like\s+(?:you\s+)?to\s+|let[’']?s\s+)*"
 _REMOVES = re.compile(
     rf"^\s*{_POLITE}(?:cancel|delete|remove|erase|discard|drop|clear|wipe|scrap|trash|unschedule|destroy|purge|"
-    r"get\s+rid\s+of|throw\s+away|call\s+off)\b|\boff\s+(?:of\s+)?(?:my|the)\s+(?:calendar|schedule|agenda|list)\b|"
+    r"get\s+rid\s+of|throw\s+away|call\s+off|move|reschedule|postpone|push\s+back|bring\s+forward|rename|"
+    r"change\s+(?:my|the)\s+(?:\w+\s+){0,3}(?:appointment|meeting|event|note)s?)\b|\boff\s+(?:of\s+)?(?:my|the)\s+(?:calendar|schedule|agenda|list)\b|"
     rf"^\s*{_POLITE}take\b.+\b(?:off|out\s+of)\s+(?:my|the)\s+(?:calendar|schedule|agenda|list)\b",
 )
 _PURCHASES = re.compile(
@@ -43,7 +45,7 @@ _COMMAND = re.compile(
 
 
 def removes(text: str) -> bool:
-    """True when the request itself is to remove something; false for "remind me to cancel the gym"."""
+    """True when the request itself is to remove or move something that exists; false for "remind me to cancel the gym"."""
     return _REMOVES.search(fold(text)) is not None
 
 
@@ -75,7 +77,8 @@ class Scored:
     name: str
     score: float
     vector: float
-    cue: bool
+    cue: float
+    """Cue words that were said, each shared among the tools that claim it; at most 1."""
     evidence: float
 
 
@@ -98,7 +101,7 @@ class Ranking:
     def features(self) -> tuple[float, ...]:
         """What the gate looks at, in its order: score, vector, vector minus nobody, cue, evidence, margin."""
         best = self.tools[0]
-        return (best.score, best.vector, best.vector - self.nobody, float(best.cue), best.evidence, self.margin)
+        return (best.score, best.vector, best.vector - self.nobody, best.cue, best.evidence, self.margin)
 
 
 Vector = Sequence[float]
@@ -110,6 +113,7 @@ class Chooser:
     def __init__(self, tools: Sequence[Choosable], embedder: Embedder) -> None:
         self._tools = tuple(tools)
         self._embedder = embedder
+        self._cue_owners = Counter(cue for tool in self._tools for cue in set(tool.cues))
         self._described: list[Vector] = []
         self._examples: list[list[Vector]] = []
         self._nobody: list[Vector] = []
@@ -143,7 +147,7 @@ class Chooser:
             described = _dot(query, self._described[index])
             example = max((_dot(query, vector) for vector in self._examples[index]), default=described)
             vector = (described + example) / 2
-            cue = any(_has(low, word) for word in tool.cues)
+            cue = min(1.0, sum(1 / self._cue_owners[word] for word in set(tool.cues) if _has(low, word)))
             share = evidence.get(tool.name, 0.0)
             score = vector + _CUE_WEIGHT * cue + _EVIDENCE_WEIGHT * share
             if (question and tool.kind != "read") or (command and not question and tool.kind == "read"):

@@ -14,7 +14,7 @@ from node.agent.readers.numbers import fold
 from node.agent.repetition import RepeatedText
 from node.privacy.labels import Integrity, Labeled, derive, owner_text, public_text
 
-__all__ = ["Work", "answer_label", "build_job", "is_language", "needs_material", "streaming", "work_of"]
+__all__ = ["Work", "answer_label", "build_job", "is_language", "is_wordwork", "lacks_means", "needs_material", "streaming", "work_of"]
 
 
 class Work(StrEnum):
@@ -45,6 +45,13 @@ _WEAK = re.compile(
     r"meaning))|give\s+me\s+(?:\w+\s+)?(?:ideas?|examples?|tips?|reasons?|advice|a\s+list)|list\s+(?:\w+\s+)?(?:ideas|reasons|"
     r"examples|ways|things|advantages|pros|steps|\w+\s+(?:that|which|of|in|for))|understand|think\s+(?:about|through)|"
     r"what\s+does\s+.+\s+mean)\b",
+)
+_LACKING = re.compile(
+    rf"^\s*{_POLITE}(?:(?:call|phone|ring|dial)\s+(?!it\b|the\s+(?:note|event)|off\b)|(?:un)?lock\b|(?:open|close|shut)\s+(?:\w+\s+){{0,2}}(?:doors?|garage|"
+    r"gate|windows?|blinds|curtains|app|browser|safe)\b|(?:turn|switch)\s+(?:\w+\s+){0,3}(?:on|off|up|down)\b|(?:turn|switch)\s+(?:on|off|up|down)\b|"
+    r"play\b|pause\b|buy\b|order\b|pay\b|purchase\b|transfer\b|water\s+the\b|feed\b|(?:take|shoot)\s+(?:a\s+)?(?:photo|picture|selfie|screenshot|video)|"
+    r"record\s+(?:a\s+)?(?:video|audio)|print\b|scan\b|install\b|download\b|upload\b|reboot\b|restart\b|shut\s+down|drive\b|navigate\b|"
+    r"vacuum\b|clean\b|cook\b|wash\b|start\s+the\b|stop\s+the\b|set\s+(?:the\s+)?(?:alarm|timer|thermostat)|post\b|tweet\b|subscribe\b)",
 )
 _LIVE = re.compile(
     r"\b(?:weather|forecast|temperature\s+outside|(?:is\s+it|will\s+it)\s+(?:going\s+to\s+)?(?:rain|snow|be\s+\w+\s+(?:today|tomorrow))|"
@@ -92,6 +99,16 @@ def work_of(text: str, *, has_material: bool) -> Work:
 def is_language(text: str) -> bool:
     """True for words that only a model can follow (summarise, translate, write a poem): no tool is tried for them."""
     return _STRONG.search(fold(text)) is not None
+
+
+def is_wordwork(text: str) -> bool:
+    """True for words that are most likely a model's work (give me ideas, compare, suggest): a tool needs all it takes."""
+    return _WEAK.search(fold(text)) is not None
+
+
+def lacks_means(text: str) -> bool:
+    """True for a deed that needs a device or a service that no node has: call, lock, buy, play, turn on."""
+    return _LACKING.search(fold(text)) is not None
 
 
 def needs_material(text: str) -> bool:

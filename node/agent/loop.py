@@ -10,12 +10,12 @@ from dataclasses import replace
 
 from node.agent.acting import Actor
 from node.agent.approve import Approvals
-from node.agent.choice import Choosable, Chooser, Ranking
+from node.agent.choice import Choosable, Chooser, Ranking, is_question
 from node.agent.conversation import Conversation
 from node.agent.drafts import Draft, pick_choice
 from node.agent.errors import EmptyRequest, RequestTooLong
 from node.agent.gate import ACT_P, Band, Verdict
-from node.agent.heavy import Work, is_language, needs_material, work_of
+from node.agent.heavy import Work, is_language, is_wordwork, lacks_means, needs_material, work_of
 from node.agent.ports import Answer, Answered, AnswerKind, AskRequest, EventSink
 from node.agent.readers.people import AddressBook
 from node.agent.repetition import RepeatedSteps
@@ -31,6 +31,8 @@ __all__ = ["REQUEST_CHARS", "Agent"]
 
 REQUEST_CHARS = 4_000
 """What a request itself may hold; long texts come as attachments."""
+_PLAUSIBLE = 0.5
+"""In the middle band, what a model could answer or no node can do is only asked about from here on."""
 _ANSWER_IN_WORDS = "answer"
 """The choice beside the tools: no tool, a model's answer in words."""
 
@@ -95,9 +97,11 @@ class Agent:
             return await self._think(turn, reading, material or ())
         ranking, verdict = await self._judge(turn, reading)
         work = work_of(text, has_material=False)
-        if verdict.band is Band.ACT:
+        complete = bool(ranking.tools) and ranking.tools[0].evidence >= 1.0
+        sure = verdict.p >= ACT_P if not is_wordwork(text) else complete
+        if verdict.band is Band.ACT and sure:
             return await self._actor.act(turn, verdict.best[0], reading)
-        if verdict.band is Band.ASK and (work is not Work.THINK or verdict.p >= 0.5):
+        if verdict.band is Band.ASK and verdict.p >= (_PLAUSIBLE if work is Work.THINK or lacks_means(text) else 0.0):
             return await self._ask_which(turn, reading, verdict, work)
         if work is Work.THINK and not ranking.vetoed:
             return await self._think(turn, reading, ())
@@ -135,7 +139,7 @@ class Agent:
 
     async def _resume(self, turn: Turn, draft: Draft) -> Said | None:
         """The draft with this message as its answer; None when the message is a new request."""
-        text, now = turn.request.text, self._parts.clock.now()
+        text = turn.request.text
         labels = [self._ability(name) for name in draft.choices] if draft.kind == "which" else draft.choices
         picked = pick_choice(text, labels)
         if picked == "no":
@@ -156,7 +160,8 @@ class Agent:
                 return await self._reasoner.think(turn, draft.text, (("text", given),))
             case "tool" | "skill":
                 answer = draft.choices[picked] if picked is not None and draft.choices else text
-                if not self._fits(turn, draft, answer) and await self._is_new(turn):
+                doubtful = not self._fits(turn, draft, answer) or is_question(answer)
+                if doubtful and await self._is_new(turn):
                     return None
                 return await self._resume_call(turn, draft, answer)
 

@@ -26,6 +26,9 @@ def question(spec: ToolSpec, slot: str, offered: Sequence[str]) -> str:
     asked = _QUESTIONS.get(slot) or f"What is the {spec.params[slot].description}?"
     if slot == "text" and "remind" in spec.name:
         asked = "What should I remind you of?"
+    noun = next((noun for noun in ("file", "note") if noun in spec.name), None)
+    if noun and slot in {"name", "title"}:
+        asked = f"Which {noun}?"
     if not offered:
         return asked
     more = f" and {len(offered) - _CHOICES_SHOWN} more" if len(offered) > _CHOICES_SHOWN else ""
@@ -54,7 +57,7 @@ def which(abilities: Sequence[str]) -> str:
 def declined(work: Work, abilities: Sequence[str], *, vetoed: bool) -> str:
     """A plain refusal with the nearest things that can be done."""
     if vetoed:
-        reason = "Nothing here removes things for you, so nothing was changed. (The last thing I wrote is taken back by: kith undo)"
+        reason = "Nothing here removes or moves what exists, so nothing was changed. (kith undo takes back the last thing I wrote.)"
     else:
         reason = {
             Work.LIVE: "I cannot do that: it needs news of the moment, and nothing here reads the web.",

@@ -6,7 +6,7 @@ so that exactly this can be asked. Must not know vectors, gates, models or appro
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from node.agent.ports import Interval, Origin, Span
@@ -119,11 +119,14 @@ class SlotReader:
         return Filled(values, missing, reading.people.unclear if takes_names else (), offered)
 
     def expected(
-        self, spec: ToolSpec, name: str, text: str, now: datetime, choices: Sequence[str],
+        self, spec: ToolSpec, name: str, text: str, now: datetime, choices: Sequence[str], *, earlier: When | None = None,
     ) -> SlotValue | People | None:
-        """The value of one argument in the answer to a question for exactly it. People when a name is still unclear."""
+        """The value of one argument in the answer to a question for exactly it. People when a name is still unclear.
+        earlier: what the request itself said about when; the answer adds to it."""
         param = spec.params[name]
         reading = self.read(text, now)
+        if earlier is not None and reading.when.said:
+            reading = replace(reading, when=reading.when.over(earlier))
         named = param.reads == "names" or self._are_contacts(param, choices)
         if named:
             reading = self.read(text, now, names_expected=True)

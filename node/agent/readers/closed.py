@@ -43,9 +43,11 @@ _FILLER = frozenset("the a an my of in to and or for note notes file folder list
 def pick(text: str, choices: Sequence[str], *, parts: bool = True) -> Choice | None:
     """The value of choices that text names, or None. parts: one word that only one value has is enough."""
     low = fold(text)
-    for value in sorted(choices, key=len, reverse=True):
-        if span := _phrase(low, fold(value).replace("_", " ")) or _phrase(low, fold(value)):
-            return Choice(value, span, exact=True)
+    named = [(span, value) for value in choices
+             if (span := _phrase(low, fold(value).replace("_", " ")) or _phrase(low, fold(value)))]
+    if named:                                   # the first one said, the longest where one name begins another
+        span, value = min(named, key=lambda found: (found[0].start, -found[0].end))
+        return Choice(value, span, exact=True)
     for value in choices:
         for word in _SYNONYMS.get(fold(value), ()):
             if span := _phrase(low, word):

@@ -121,7 +121,8 @@ class AddressBook:
         listed = any(span.end <= token.span.start and _LIST_JOIN.match(text[span.end : token.span.start]) for span in named)
         close = self._close(token.low) if len(token.low) >= 3 else ()
         first_word = not before.strip()
-        if close and not first_word and (listed or expected or _PERSON_PLACE.search(before)):
+        owning = re.match(r"[’']s\b", after) is not None
+        if close and (owning or not first_word) and (owning or listed or expected or _PERSON_PLACE.search(before)):
             return Unclear(token.text, token.span, close)
         if _COMPANY_AFTER.match(after):
             return None

@@ -6,7 +6,7 @@ night when clocks change is right. Must not know tools or calendars.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
@@ -21,6 +21,8 @@ __all__ = ["Locale", "When", "read_when", "wall_time"]
 _SOON = re.compile(r"\b(?:as\s+soon\s+as\s+possible|asap|at\s+the\s+earliest|(?:the\s+)?(?:next|first)\s+(?:free|possible|available)\s+\w+|soon)\b")
 _OPEN_DAYS = 14
 """How far a search goes when only one side was said."""
+_AT_MIN = 60
+"""How much "am I free at 3" looks at when no length is said."""
 _DAYS_LIMIT = 62
 _PART_MOMENT = {"morning": 540, "mornings": 540, "early morning": 420, "afternoon": 840, "lunchtime": 720, "after lunch": 780,
                 "evening": 1140, "tonight": 1200, "night": 1260}
@@ -69,6 +71,19 @@ class When:
         """True when the request says anything about when (a length alone is not a when)."""
         return bool(self.windows or self.moment or self.soon or self.fixed_min is not None or self.day_from_min is not None)
 
+    def over(self, earlier: "When") -> "When":
+        """This, the answer to a question, with what only the earlier request said: "at 8" over "on Monday"."""
+        mine_days = bool(self.windows or self.moment or self.soon)
+        mine_time = self.moment is not None or self.fixed_min is not None or self.day_from_min is not None
+        days, times = (self if mine_days else earlier), (self if mine_time else earlier)
+        return replace(
+            self, windows=days.windows, not_before=days.not_before, excluded_weekdays=days.excluded_weekdays,
+            excluded_days=days.excluded_days, preferred_weekdays=days.preferred_weekdays, soon=days.soon,
+            names_weekend=days.names_weekend, day_from_min=times.day_from_min, day_to_min=times.day_to_min,
+            fixed_min=times.fixed_min, end_min=times.end_min, preferred=times.preferred,
+            length=self.length or earlier.length, 
+        )
+
     def start(self, now: datetime) -> datetime | None:
         """The one moment meant, UTC; None when a day is said without a time or nothing at all."""
         if self.moment:
@@ -103,18 +118,19 @@ class When:
             return ((now.astimezone(UTC), self.moment),)
         today = now.astimezone(self.zone).date()
         ranges = self.windows or ((today, today + timedelta(days=_OPEN_DAYS if self.soon else 1)),)
+        if self.fixed_min is not None and self.end_min is None and all((after - first).days == 1 for first, after in ranges):
+            minutes = self.length.minutes if self.length and self.length.minutes else _AT_MIN
+            starts = [wall_time(first, self.fixed_min, self.zone) for first, _ in ranges]
+            return tuple((start, start + timedelta(minutes=minutes)) for start in starts)
         if not self.excluded_weekdays and not self.excluded_days and (
             self.day_from_min is None or any((after - first).days > _DAYS_LIMIT for first, after in ranges)
         ):
-            return tuple((self._opens(first), wall_time(after, 0, self.zone)) for first, after in ranges)
+            return tuple((wall_time(first, 0, self.zone), wall_time(after, 0, self.zone)) for first, after in ranges)
         return tuple(
             (wall_time(day, self.day_from_min or 0, self.zone), wall_time(day, self.day_to_min or 1440, self.zone))
             for first, after in ranges for day in (first + timedelta(days=n) for n in range((after - first).days))
             if day.weekday() not in self.excluded_weekdays and day not in self.excluded_days
         )[:_DAYS_LIMIT]
-
-    def _opens(self, day: date) -> datetime:
-        return wall_time(day, self.fixed_min or 0, self.zone)
 
 
 def wall_time(day: date, minute: int, zone: ZoneInfo) -> datetime:

@@ -7,7 +7,7 @@ Must not know models, approvals, files or how a calendar is stored.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 
 import trio
@@ -29,9 +29,10 @@ SHOWN = 3
 _CANDIDATES = 600
 _BOOKING = re.compile(
     r"\b(?:book|schedule|set\s+up|arrange|organi[sz]e|meet|meeting|invite|find\s+(?:me\s+|us\s+)?(?:a|an|some)\s+(?:slot|time|hour)|"
-    r"need\s+\w+\s+for|put\s+in|set\s+aside|pencil|catch\s+up|appointment|call\s+with|lunch\s+with|dinner\s+with|coffee\s+with)\b",
+    r"need\s+\w+\s+for|(?:need|have|want)\s+to\s+(?:see|meet|talk\s+to|talk\s+with|speak\s+(?:to|with)|sit\s+down\s+with)|put\s+in|set\s+aside|pencil|catch\s+up|appointment|call\s+with|lunch\s+with|dinner\s+with|coffee\s+with)\b",
     re.IGNORECASE,
 )
+_REPEATS = re.compile(r"\b(?:every|each)\s+\w+|\b(?:weekly|daily|monthly|fortnightly)\b", re.IGNORECASE)
 _NO_TITLE = re.compile(
     r"(?i)(?:put|book|schedule|set\s+up|arrange|need|meet\w*|invite|find|slot|time|hours?|session|some\s*time|in)(?:\s+in)?",
 )
@@ -57,13 +58,15 @@ class BookMeeting:
     description = "Book a meeting: find a time that suits everybody whose calendar is here, and enter it after you agree"
     claims = ("calendar_create", "calendar_free")
     examples = (
-        "book an hour with Sam next week", "set up a meeting with the architects on Thursday afternoon",
+        "book an hour with Sam next week", "find an hour for Lee and me next month", "set up a meeting with the architects on Thursday afternoon",
         "find a slot for Kim and me tomorrow, half an hour", "I need to meet Alex before the weekend",
         "arrange a call with Robin, 20 minutes, some time this week", "schedule a review with Jo and Max for Monday",
         "invite Toni to a planning session on Wednesday morning", "set aside two hours for the tax papers on Sunday",
         "lunch with Chris one day next week", "need Pat for 45 minutes as soon as possible",
+        "I have to talk to Noor for half an hour on Friday", "I want to see Mika for an hour this week",
     )
-    cues = ("book", "schedule", "set up", "arrange", "invite", "meeting with", "set aside", "find a slot")
+    cues = ("book", "schedule", "set up", "arrange", "invite", "meeting with", "set aside", "find a slot", "find an hour", "find time", "event", "need to see", "need to meet",
+            "have to talk to")
 
     def __init__(self, calendar: Calendar) -> None:
         self._calendar = calendar
@@ -72,7 +75,7 @@ class BookMeeting:
         """Requests for an event without an exact start, or with people; searches for a slot with people."""
         people = bool(reading.people.found or reading.people.unclear)
         if tool == "calendar_create":
-            return people or reading.when.start(reading.now) is None and _BOOKING.search(reading.text) is not None
+            return people or _REPEATS.search(reading.text) is not None or reading.when.start(reading.now) is None and _BOOKING.search(reading.text) is not None
         return people and _BOOKING.search(reading.text) is not None
 
     def evidence(self, reading: Reading) -> float:
@@ -92,7 +95,10 @@ class BookMeeting:
         slots, unknown = await trio.to_thread.run_sync(self._slots, plan, now)
         if not slots:
             return SkillSay(_found(_no_slot(plan, unknown, locale)), "no free slot under these conditions")
-        return _write(plan, slots, unknown, locale)
+        write = _write(plan, slots, unknown, locale)
+        if _REPEATS.search(call.reading.text):
+            write = replace(write, before=f"{write.before} Repeating events are not made yet: this enters the first one only.")
+        return write
 
     def _slots(self, plan: Plan, now: datetime) -> tuple[list[Interval], tuple[str, ...]]:
         """The best slots, and whose calendar is not here. Blocking."""
@@ -126,14 +132,10 @@ def read_plan(call: SkillCall) -> Plan | SkillAsk:
         later = call.answers.get("when")
         if later is None or not later.when.said:
             return SkillAsk("when", "When should I look: which day or days, what time of day?")
-        when = later.when if later.when.length or not when.length else _with_length(later.when, when)
+        when = later.when.over(when)
     minutes, source = _duration(when, reading)
     title, origin, title_source = _title(reading, names)
     return Plan(tuple(names), minutes, source, when, title, origin, title_source)
-
-
-def _with_length(when: When, earlier: When) -> When:
-    return When(**{name: getattr(when, name) for name in When.__slots__ if name != "length"}, length=earlier.length)
 
 
 def _duration(when: When, reading: Reading) -> tuple[int, str]:
