@@ -5,12 +5,14 @@ remembers a failure for 60 s. And it dials addresses that the peer told it. This
 else.
 """
 
+import os
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import trio
 
+from node.errors import KithError
 from node.net.addresses import Address
 from node.net.errors import BadAddress, DialFailed, RefusedByPeer, reason_of, root_cause
 
@@ -48,7 +50,7 @@ async def race(
             leaf = root_cause(error)
             refused = refused or isinstance(leaf, RefusedByPeer)
             if not isinstance(leaf, trio.TooSlowError):
-                reasons[str(address)] = leaf.text if isinstance(leaf, RefusedByPeer) else reason_of(error)
+                reasons[str(address)] = _in_words(leaf)
             return
         if winners:
             discard(reached)
@@ -93,3 +95,11 @@ async def _connect(family: int, where: tuple[object, ...]) -> trio.SocketStream:
     except BaseException:
         sock.close()
         raise
+
+
+def _in_words(leaf: BaseException) -> str:
+    if isinstance(leaf, KithError):
+        return leaf.text
+    if isinstance(leaf, OSError) and leaf.errno is not None and leaf.errno > 0:
+        return os.strerror(leaf.errno)
+    return reason_of(leaf)
