@@ -63,7 +63,7 @@ class AnswerStream:
             try:
                 event = await self._job.inbox.receive()
             except trio.EndOfChannel:
-                raise EngineStopped() from None
+                raise (self._job.broken or EngineStopped()) from None
             if isinstance(event, Death):
                 self._job = None
                 self._deaths += 1

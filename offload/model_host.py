@@ -72,6 +72,7 @@ class Job:
     post: trio.MemorySendChannel[Event | Death]
     sent: bool = False
     over: bool = False
+    broken: EngineError | None = None     # why the inbox ends without a last event
 
 
 @dataclass(slots=True)
@@ -279,6 +280,7 @@ class ModelHost:
         try:
             job.post.send_nowait(event)
         except trio.WouldBlock as error:
+            job.broken = WorkerDied("The worker process sent more than was asked for and was ended.")
             self._forget(job)
             raise ChildError("it sent more than was asked for") from error
         if isinstance(event, Death):
