@@ -1,0 +1,133 @@
+"""The peer book: finding whom the owner means, trust that takes effect at once, forgetting that leaves nothing."""
+
+import pytest
+from pairing_node import open_node
+
+from node.errors import AmbiguousPeer, NameTaken, UnknownPeer, UsageError
+from node.identity import granting
+from node.identity.keystore import Identity
+from node.identity.peerbook import free_name, pick
+from node.identity.trust import DEFAULT_TERMS, DESCRIPTIONS, Terms, Trust
+from node.store import grants, mail, peers, shares
+from node.store.peers import Peer
+
+BEA = Identity.from_seed(bytes([7]) * 32).peer_id
+CARA = Identity.from_seed(bytes([8]) * 32).peer_id
+
+
+def peer(peer_id: str, name: str) -> Peer:
+    return Peer(peer_id, name, "friend", "friend", (), 1, None)
+
+
+@pytest.fixture
+async def node(tmp_path):
+    node = await open_node(tmp_path / "n", "home-pc", 1)
+
+    def fill(tx):
+        for peer_id, name in ((BEA, "bea-laptop"), (CARA, "cara-phone")):
+            peers.add(tx, peer(peer_id, name))
+            blob = granting.issue(node.identity, peer_id, DEFAULT_TERMS[Trust.FRIEND], 1, node.clock.now())
+            grants.put(tx, peer_id, "issued", 1, blob, 1)
+        grants.reserve_epoch(tx)
+
+    await node.database.write(fill)
+    yield node
+    await node.database.close()
+
+
+PAIRED = [peer(BEA, "bea"), peer(CARA, "bea-laptop"), peer("12D3KooWzzzz1111", "cara")]
+
+
+@pytest.mark.parametrize(("who", "found"), [
+    ("bea", "bea"), ("BEA", "bea"), (" bea-l", "bea-laptop"), ("car", "cara"), (BEA, "bea"), (BEA[:16], "bea"),
+    (BEA[8:14], "bea"), ("zzzz", "cara"),
+])
+def test_a_peer_is_found_by_name_start_or_id(who, found):
+    assert pick(PAIRED, who).name == found
+
+
+@pytest.mark.parametrize(("who", "error"), [
+    ("be", AmbiguousPeer), ("nobody", UnknownPeer), ("", UnknownPeer), ("12D3KooW", UnknownPeer), ("zzz", UnknownPeer),
+])
+def test_a_peer_that_is_not_clear_is_asked_for(who, error):
+    with pytest.raises(error):
+        pick(PAIRED, who)
+
+
+async def test_trust_changes_the_grant_and_cuts(node):
+    before = await node.book.grant_for(BEA)
+    assert before.services == ("mail",)
+    changed = await node.book.set_trust("bea", Trust.HOME)
+    assert (changed.trust, node.cut) == ("home", [BEA])
+    now = await node.book.grant_for(BEA)
+    assert now.services == ("infer", "mail", "search")
+    assert now.epoch > before.epoch
+    await node.book.set_trust("bea", Trust.FRIEND, Terms(("infer",), ("smollm2",), 1000, 2048, 1, days=1))
+    narrow = await node.book.grant_for(BEA)
+    assert (narrow.services, narrow.models, narrow.tokens_per_day) == (("infer",), ("smollm2",), 1000)
+    node.clock.advance(86_400 + 1)
+    assert await node.book.grant_for(BEA) is None
+    await node.book.set_trust("bea", Trust.NONE)
+    assert (await node.book.get(BEA)).trust == "none"
+    assert await node.book.grant_for(BEA) is None
+
+
+async def test_forgetting_ends_grants_shares_and_waiting_messages_then_cuts(node):
+    await node.database.write(shares.add, "/notes", BEA, 1)
+    await node.database.write(shares.add, "/notes", CARA, 1)
+    for number, peer_id in enumerate((BEA, CARA)):
+        await node.database.write(
+            mail.enqueue, peer_id=peer_id, message_id=f"m{number}", kind="chat.msg", body="x", now_ms=1, expires_ms=9,
+        )
+    at_cut = []
+    real_cut = node.book._cut
+
+    async def watch(peer_id):
+        at_cut.append(await node.book.get(peer_id))
+        await real_cut(peer_id)
+
+    node.book._cut = watch
+    assert (await node.book.forget("bea-laptop")).peer_id == BEA
+    assert (at_cut, node.cut) == ([None], [BEA])  # durable first: a cut peer that dials again finds nothing
+    assert await node.book.grant_for(BEA) is None
+    assert [one.name for one in await node.book.every()] == ["cara-phone"]
+    assert await node.database.read(shares.every) == [shares.Share("/notes", (CARA,), 1)]
+    assert await node.database.read(mail.waiting) == {CARA: 1}
+    assert (await node.book.grant_for(CARA)).services == ("mail",)
+    with pytest.raises(UnknownPeer):
+        await node.book.forget("bea-laptop")
+
+
+async def test_a_grant_of_someone_else_or_out_of_time_is_no_grant(node):
+    stranger = Identity.from_seed(bytes([9]) * 32)
+    now = node.clock.now()
+    forged = granting.issue(stranger, BEA, DEFAULT_TERMS[Trust.SELF], 50, now)
+    await node.database.write(grants.put, BEA, "issued", 50, forged, 1)
+    assert await node.book.grant_for(BEA) is None
+    own = node.identity.peer_id
+    mine = granting.issue(stranger, own, DEFAULT_TERMS[Trust.SELF], 1, now)
+    await node.database.write(grants.put, CARA, "received", 1, mine, 1)
+    assert await node.book.grant_from(CARA) is None
+    assert granting.read(mine, issuer=stranger.peer_id, holder=own, now=now) is not None
+    assert granting.read(mine, issuer=stranger.peer_id, holder=BEA, now=now) is None
+    assert granting.read(mine[:-1], issuer=stranger.peer_id, holder=own, now=now) is None
+    assert await node.book.grant_from(BEA) is None
+
+
+async def test_names_are_unique_and_well_formed(node):
+    assert (await node.book.rename("bea", "bea-work")).name == "bea-work"
+    with pytest.raises(NameTaken):
+        await node.book.rename("bea-work", "Cara-phone".lower())
+    for wrong in ("", "-a", "a-", "Bea", "a b", "x" * 33, "ä"):
+        with pytest.raises(UsageError):
+            await node.book.rename("bea-work", wrong)
+    assert await node.database.read(free_name, "bea-work", BEA) == "bea-work"
+    assert await node.database.read(free_name, "bea-work", CARA) == "bea-work-2"
+
+
+def test_no_level_grants_more_than_the_design_says():
+    everything = ("infer", "mail", "search")
+    assert DEFAULT_TERMS[Trust.SELF].services == DEFAULT_TERMS[Trust.HOME].services == everything
+    assert DEFAULT_TERMS[Trust.FRIEND] == Terms(("mail",))
+    assert DEFAULT_TERMS[Trust.NONE] == Terms()
+    assert set(DESCRIPTIONS) == set(DEFAULT_TERMS) == set(Trust)
