@@ -97,7 +97,7 @@ LinkCommand: TypeAlias = Send | FinishSending | ResetChannel | PeerUp | ModelsCh
 Commands: TypeAlias = tuple[LinkCommand, ...]
 
 _S = LinkState
-_N_MODULUS: Final = limits.MAX_UINT32 + 1
+_OPEN_BEATS: Final = 8  # beats whose echo may still come; older ones are long past the allowed silence
 
 
 class LinkMachine:
@@ -112,7 +112,7 @@ class LinkMachine:
         self._opened_s = self._heard_s = self._beat_s = self._window_s = 0.0
         self._window_frames = 0
         self._beat_n = 0
-        self._awaited_echo: int | None = None
+        self._beats_sent_s: dict[int, float] = {}
         self._models_to_tell: tuple[ModelAdvert, ...] | None = None
 
     @property
@@ -193,17 +193,16 @@ class LinkMachine:
         return ()
 
     def _beat(self, now_s: float) -> Commands:
-        self._beat_n = (self._beat_n + 1) % _N_MODULUS
-        self._beat_s, self._awaited_echo = now_s, self._beat_n
+        self._beat_n += 1
+        self._beat_s = self._beats_sent_s[self._beat_n] = now_s
+        self._beats_sent_s.pop(self._beat_n - _OPEN_BEATS, None)
         return (Send(Beat(self._beat_n)),)
 
     def _measure(self, n: int, now_s: float) -> Commands:
-        if (self._beat_n - n) % _N_MODULUS >= _N_MODULUS // 2 or n == 0:
+        if not 1 <= n <= self._beat_n:
             raise OutOfOrder("an echo of a beat that was never sent")
-        if n != self._awaited_echo:
-            return ()  # late; a newer beat is on its way
-        self._awaited_echo = None
-        return (RoundTrip(now_s - self._beat_s),)
+        sent_s = self._beats_sent_s.pop(n, None)
+        return () if sent_s is None else (RoundTrip(now_s - sent_s),)
 
     def _tick(self, now_s: float) -> Commands:
         if self.state is _S.GREETING:

@@ -7,6 +7,7 @@ command of that type, whatever its fields. `after(seconds)` moves the clock, `re
 to raise.
 """
 
+from types import UnionType
 from typing import Any, Self
 
 import pytest
@@ -34,8 +35,8 @@ class Playbook:
             return self
         assert self._waiting, f"expected {expected!r}, but nothing (more) came"
         self.last = self._waiting.pop(0)
-        if isinstance(expected, type):
-            assert isinstance(self.last, expected), f"expected a {expected.__name__}, got {self.last!r}"
+        if isinstance(expected, type | UnionType):
+            assert isinstance(self.last, expected), f"expected {expected!r}, got {self.last!r}"
         else:
             assert self.last == expected
         return self
