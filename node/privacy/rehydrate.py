@@ -16,7 +16,7 @@ HELD_CHARS = 40
 _TOKEN = re.compile(r"\[([A-Z]{2,12})_(\d{1,4})\]")
 _SEPARATOR = r"(?:\\{0,2}_|[-\s#:]){0,2}"
 _PAIRS = (("[[", "]]"), ("{{", "}}"), ("<<", ">>"), ("[", "]"), ("<", ">"), ("{", "}"), ("(", ")"))
-_START = re.compile(r"[\\\[<{(]|\w")
+_START = re.compile(r"[\\\[<{(+]|\w")
 _NEVER = re.compile(r"(?!)")
 
 

@@ -59,7 +59,8 @@ _SHAPED: tuple[tuple[str, re.Pattern[str]], ...] = (
     )),
     ("wallet key", re.compile(r"\b[5KL][1-9A-HJ-NP-Za-km-z]{50,51}\b")),
 )
-_DIGITS = re.compile(r"(?<![\d.,])\d(?:[ \u00a0-]?\d){12,18}(?![\d])")
+_DIGITS = re.compile(r"(?<![\d.,])\d(?:[ \u00a0-]?\d){11,18}(?![\d])")
+_CARD_CUE = re.compile(r"\bcard|karte|maestro|debit|credit", re.IGNORECASE)
 _DENSE = re.compile(r"(?<![\w+/=.-])[A-Za-z0-9+/_-]{24,256}={0,2}(?![\w+/=])")
 _PEER_ID = re.compile(r"12D3KooW[1-9A-HJ-NP-Za-km-z]{44}")
 _ENTROPY_BITS = 4.3         # per character; English words stay below 4.1, hexadecimal digests at or below 4
@@ -72,7 +73,7 @@ _SCHEMES: tuple[tuple[re.Pattern[str], frozenset[int]], ...] = (
     (re.compile(r"3(?:0[0-5]|[689])"), frozenset({14, 16, 19})),
     (re.compile(r"35"), frozenset({16, 17, 18, 19})),
     (re.compile(r"2131|1800"), frozenset({15})),
-    (re.compile(r"6(?:011|4[4-9]|5|2)|5[0678]|6[37]"), frozenset({13, 14, 15, 16, 17, 18, 19})),
+    (re.compile(r"6(?:011|4[4-9]|5|2)|5[0678]|6[37]"), frozenset({12, 13, 14, 15, 16, 17, 18, 19})),
 )
 
 
@@ -97,10 +98,12 @@ def _plain(text: str) -> str:
 
 
 def _cards(text: str) -> Iterator[SecretHit]:
-    """Payment cards: 13 to 19 digits of a scheme's range whose check digit is right."""
+    """Payment cards: 12 to 19 digits of a scheme's range whose check digit is right."""
     for match in _DIGITS.finditer(text):
         number = "".join(char for char in match[0] if char.isdigit())
         known = any(start.match(number) and len(number) in lengths for start, lengths in _SCHEMES)
+        if len(number) == 12:   # as short as a telephone number: only beside the word
+            known = known and bool(_CARD_CUE.search(text, max(0, match.start() - 60), match.end() + 60))
         if known and _luhn([int(digit) for digit in number]):
             yield SecretHit(match.start(), match.end(), "payment card")
 

@@ -41,7 +41,7 @@ def find_seed_phrases(text: str) -> Iterator[tuple[int, int]]:
         words = [word.lower() for word in _WORD.findall(match[0])]
         for start, end in _pure_runs(words):
             count = end - start
-            before = text[max(0, match.start() - _CUE_CHARS) : match.start()] + " " + " ".join(words[:start])
+            before = text[max(0, match.start() - _CUE_CHARS) : match.start()] + " " + " ".join(words[:end])
             alone = start == 0 and end == len(words) and count in _LENGTHS and len(set(words)) >= count - 3
             if alone or _CUE.search(before):
                 yield match.start(), match.end()

@@ -238,7 +238,7 @@ def _automaton(words: dict[str, _Pattern]) -> "ahocorasick.Automaton | None":
 
 
 def _spellings(text: str) -> set[str]:
-    """The folded text, and the one with two letters for a dotted or ringed one: Müller is written Muller and Mueller."""
+    """The folded text, and the one with two letters for a dotted or ringed one: Müller is also Mueller."""
     return {fold_word(text), fold_word(text.translate(_TWO_LETTERS))}
 
 
