@@ -10,7 +10,7 @@ import pytest
 from node.errors import LooseFileMode, PathTooLong, StorageError
 from node.paths import SOCKET_PATH_MAX_BYTES, Paths, check_private, make_private_dir
 
-HOME = Path("/home/bea")
+HOME = Path("/people/bea")
 
 
 def test_defaults_are_the_xdg_ones_and_the_socket_is_in_the_state_folder_without_a_runtime_one():

@@ -4,8 +4,7 @@ import pytest
 from sqlcipher3 import dbapi2
 from store_rows import memory_rows
 
-from node.errors import MigrationFailed, NewerSchema, NodeAlreadyRunning
-from node.store.folder_lock import FolderLock, holder_pid
+from node.errors import MigrationFailed, NewerSchema
 from node.store.migrations import Schema, migrate, version
 from node.store.schema import INDEX, KITH
 
@@ -55,14 +54,3 @@ def test_every_table_is_strict(schema, tmp_path):
     assert strict
     assert set(strict.values()) == {1}
     assert tables(memory_rows()) >= {"peers", "ledger", "outbox", "inbox"}
-
-
-def test_one_node_holds_a_folder_and_a_closed_lock_is_free(tmp_path):
-    path = tmp_path / "node.lock"
-    assert holder_pid(path) is None
-    with FolderLock(path):
-        assert holder_pid(path) is not None
-        with pytest.raises(NodeAlreadyRunning, match=f"process {holder_pid(path)}"):
-            FolderLock(path).acquire()
-    with FolderLock(path):
-        pass
