@@ -2,8 +2,8 @@
 
     PYTHONPATH=.:tests/support python -m benchmarks.agent_fit [--write]
 
---write replaces node/agent/gate.json. The figures are on the data that the gate was fitted on and that the readers' author
-knew: optimistic. Leave-one-out figures are printed beside them.
+--write replaces node/agent/gate.json. The figures are on the data that the gate was fitted on and that the
+readers' author knew: optimistic. Leave-one-out figures are printed beside them.
 """
 
 import json
@@ -17,7 +17,7 @@ import trio
 from agent_node import StaticEmbedder
 
 from node.agent.choice import Choosable, Chooser
-from node.agent.gate import ACT_P, ASK_P, Gate, GateConstants
+from node.agent.gate import ACT_P, ASK_P
 
 FEATURES = ("score", "vector", "vector_minus_nobody", "cue", "evidence", "margin")
 RIDGE = 0.05
@@ -69,18 +69,19 @@ def main():
     print(f"right tool {right}/{int(y.sum())}, in the top two {top2}/{int(y.sum())}")
     for name, values in (("fitted", p), ("leave one out", held)):
         print(
-            f"{name}: kept at {ACT_P}: {int((values[y == 1] >= ACT_P).sum())}, at {ASK_P}: {int((values[y == 1] >= ASK_P).sum())}"
+            f"{name}: kept at {ACT_P}: {int((values[y == 1] >= ACT_P).sum())}, at {ASK_P}:"
+            f" {int((values[y == 1] >= ASK_P).sum())}"
             f" of {int(y.sum())}; rejected below {ASK_P}: {int((values[y == 0] < ASK_P).sum())}, below {ACT_P}:"
             f" {int((values[y == 0] < ACT_P).sum())} of {int((1 - y).sum())}"
         )
     for (case, ranking), value in zip(rows, p, strict=True):
         best = ranking.tools[0].name if ranking.tools else None
         if (
-            best != case.tool
-            and case.tool
+            (best != case.tool
+            and case.tool)
             or (value >= ASK_P) != (case.tool is not None)
-            or value < ACT_P
-            and case.tool
+            or (value < ACT_P
+            and case.tool)
         ):
             print(f"  {value:.2f} {case.text!r}: {best} (gold {case.tool}), margin {ranking.margin:.2f}")
     if "--write" in sys.argv:

@@ -96,7 +96,8 @@ class Actor:
                 called = await caller.read(tool, call, request.request_id, turn.events)
         except AmbiguousName as error:
             slot = next((one for one in tool.spec.params if isinstance(call.args.get(one), str)), "")
-            return await asked(turn, replace(draft, kind="tool", slot=slot, choices=error.choices), f"{error} {error.hint}")
+            return await asked(turn, replace(draft, kind="tool", slot=slot, choices=error.choices), f"{error}"
+                f" {error.hint}")
         except BadArgument as error:
             if error.name in tool.spec.params and draft.kind == "tool":
                 return await asked(turn, replace(draft, slot=error.name), str(error))
@@ -127,7 +128,8 @@ class Actor:
             return Said(outcome.text, answer)
         tool = self._parts.registry.get(outcome.tool)
         if tool is None:
-            return plain(turn, "I cannot do that: the tool for it is not here.", AnswerKind.DECLINED, f"no {outcome.tool}")
+            return plain(turn, "I cannot do that: the tool for it is not here"
+                               ".", AnswerKind.DECLINED, f"no {outcome.tool}")
         call = Call(outcome.args, outcome.provenance, outcome.options, outcome.before, outcome.after)
         return await self._run(turn, tool, call, draft)
 

@@ -53,8 +53,8 @@ class Caller:
         self._copyist = copyist
 
     async def second_reading(self, spec: ToolSpec, filled: Filled, reading: Reading) -> Filled:
-        """The free-text arguments of a write with the model's copy beside them: sure when both agree, a choice when not,
-        an offer where code found nothing. Without a model, or when it fails, filled as it is."""
+        """The free-text arguments of a write with the model's copy beside them: sure when both agree, a choice
+        when not, an offer where code found nothing. Without a model, or when it fails, filled as it is."""
         if self._copyist is None or spec.kind == "read":
             return filled
         values, offered = dict(filled.values), dict(filled.offered)
@@ -98,7 +98,9 @@ class Caller:
         await events.emit(ToolFinished(tool.spec.name, True, ""))
         return Called(answer.text)
 
-    async def write(self, tool: WriteTool, call: Call, key: str, request_id: str, events: EventSink, *, dry_run: bool) -> Called:
+    async def write(
+        self, tool: WriteTool, call: Call, key: str, request_id: str, events: EventSink, *, dry_run: bool,
+    ) -> Called:
         """The write, after the owner's yes. Raises ToolError."""
         name = tool.spec.name
         effect = await tool.plan(call.args, self._context(call, request_id), idempotency_key=key)

@@ -1,7 +1,8 @@
 """Which tool a request asks for: static vectors, cue words, what the readers found, and whether it asks or commands.
 
-A score per tool, best first; deciding whether the best is good enough is the gate's job. A request that removes something
-can only ever mean a destructive tool: that rule comes before every score. Must not know models, slots' values or approvals.
+A score per tool, best first; deciding whether the best is good enough is the gate's job. A request that removes
+something can only ever mean a destructive tool: that rule comes before every score. Must not know models, slots'
+values or approvals.
 """
 
 import re
@@ -22,16 +23,22 @@ _CUE_WEIGHT = 0.1
 _EVIDENCE_WEIGHT = 0.1
 _MOOD_WEIGHT = 0.08
 
-_POLITE = r"(?:(?:please|kith|hey|ok|now|just|also|and|then|so)\b[\s,]*|(?:can|could|would|will)\s+you\s+(?:please\s+)?|" \
-          r"i\s+(?:want|need|would\s+like|[’']?d\s+like)\s+(?:you\s+)?to\s+|i[’']d\s+like\s+(?:you\s+)?to\s+|let[’']?s\s+)*"
+_POLITE = (
+    r"(?:(?:please|kith|hey|ok|now|just|also|and|then|so)\b[\s,]*|(?:can|could|would|"
+    r"will)\s+you\s+(?:please\s+)?|"
+    r"i\s+(?:want|need|would\s+like|[’']?d\s+like)\s+(?:you\s+)?to\s+|i[’']d\s+like\s+(?:you\s+)?to\s+|"
+    r"let[’']?s\s+)*"
+)
 _REMOVES = re.compile(
     rf"^\s*{_POLITE}(?:cancel|delete|remove|erase|discard|drop|clear|wipe|scrap|trash|unschedule|destroy|purge|"
     r"get\s+rid\s+of|throw\s+away|call\s+off|move|reschedule|postpone|push\s+back|bring\s+forward|rename|"
-    r"change\s+(?:my|the)\s+(?:\w+\s+){0,3}(?:appointment|meeting|event|note)s?)\b|\boff\s+(?:of\s+)?(?:my|the)\s+(?:calendar|schedule|agenda|list)\b|"
+    r"change\s+(?:my|the)\s+(?:\w+\s+){0,3}(?:appointment|meeting|event|note)s?)\b|\boff\s+(?:of\s+)?(?:my|"
+    r"the)\s+(?:calendar|schedule|agenda|list)\b|"
     rf"^\s*{_POLITE}take\b.+\b(?:off|out\s+of)\s+(?:my|the)\s+(?:calendar|schedule|agenda|list)\b",
 )
 _PURCHASES = re.compile(
-    rf"^\s*{_POLITE}(?:book|reserve|order|buy|get|rent|hire)\s+(?:me\s+|us\s+)?(?:(?:a|an|the|some|one|two|three|four|\d+|my|our)\s+)*"
+    rf"^\s*{_POLITE}(?:book|reserve|order|buy|get|rent|hire)\s+(?:me\s+|us\s+)?(?:(?:a|an|the|some|one|two|three|"
+    rf"four|\d+|my|our)\s+)*"
     r"(?:\w+\s+)?(?:flights?|hotels?|tickets?|taxi|cab|trains?|airbnb|rental|tables?\s+(?:at|for)|seats?)\b",
 )
 _QUESTION = re.compile(
@@ -39,13 +46,16 @@ _QUESTION = re.compile(
     r"(?:can|could|should|will|would)\s+(?!you\b))\b",
 )
 _COMMAND = re.compile(
-    rf"^\s*{_POLITE}(?:schedule|book|add|put|set|create|make|write|send|remind|block|jot|note|save|enter|arrange|organi[sz]e|"
-    r"plan|invite|text|message|tell|turn|switch|enable|disable|change|append|insert|reserve|record|remember|pencil|take)\b",
+    rf"^\s*{_POLITE}(?:schedule|book|add|put|set|create|make|write|send|remind|block|jot|note|save|enter|arrange|"
+    rf"organi[sz]e|"
+    r"plan|invite|text|message|tell|turn|switch|enable|disable|change|append|insert|reserve|record|remember|pencil|"
+    r"take)\b",
 )
 
 
 def removes(text: str) -> bool:
-    """True when the request itself is to remove or move something that exists; false for "remind me to cancel the gym"."""
+    """True when the request itself is to remove or move something that exists; false for "remind me to cancel the
+    gym"."""
     return _REMOVES.search(fold(text)) is not None
 
 
@@ -133,7 +143,8 @@ class Chooser:
         self._described, self._examples, self._nobody = described, examples, rest
 
     async def choose(self, text: str, evidence: Mapping[str, float]) -> Ranking:
-        """The tools for text, best first. evidence: share of a tool's required arguments that readers found, by name."""
+        """The tools for text, best first. evidence: share of a tool's required arguments that readers found, by
+        name."""
         if not self._described:
             await self.prepare()
         query = _unit((await self._embedder.embed([text]))[0])

@@ -1,8 +1,8 @@
 """The local model as a second reader: it may only copy a run of the owner's own words, held to that by a grammar.
 
-Small models find where a phrase starts better than where it ends, so they get what the readers left over, never the whole
-request, and never today's date. Rules and model agreeing is the sign that a value is right; when they differ, both are
-shown. Must not know tools' effects, peers or conversations.
+Small models find where a phrase starts better than where it ends, so they get what the readers left over, never
+the whole request, and never today's date. Rules and model agreeing is the sign that a value is right; when they
+differ, both are shown. Must not know tools' effects, peers or conversations.
 """
 
 import json
@@ -70,7 +70,8 @@ class Copyist:
             return None
         messages = [Message("system", f"Copy {wanted} from the request, word for word. Answer as JSON.")]
         for request, copied in examples:
-            messages += [Message("user", request), Message("assistant", json.dumps({"text": copied}, ensure_ascii=False))]
+            messages += [Message("user", request), Message("assistan"
+                "t", json.dumps({"text": copied}, ensure_ascii=False))]
         messages.append(Message("user", left_over))
         with trio.move_on_after(self.deadline_s):
             output = await self.model.complete(messages, grammar=copy_grammar(left_over), max_tokens=COPY_TOKENS)

@@ -1,7 +1,8 @@
-"""What waits for the owner's next words: an unfinished call, a choice between tools, a question of a skill, a missing text.
+"""What waits for the owner's next words: an unfinished call, a choice between tools, a question of a skill, a
+missing text.
 
-A draft keeps the owner's words and when they were said, not values: they are read again with the clock of that moment, so
-"tomorrow" still means the day after it was said. Must not know how drafts are stored or asked.
+A draft keeps the owner's words and when they were said, not values: they are read again with the clock of that
+moment, so "tomorrow" still means the day after it was said. Must not know how drafts are stored or asked.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,13 +46,15 @@ class Draft:
     def answered(self, text: str, said_at: datetime) -> "Draft":
         """The draft with the asked slot answered by text."""
         return Draft(
-            self.kind, self.name, self.text, self.said_at, self.slot, self.choices, (*self.given, Given(self.slot, text, said_at)),
+            self.kind, self.name, self.text, self.said_at, self.slot, self.choices,
+            (*self.given, Given(self.slot, text, said_at)),
         )
 
     def as_json(self) -> dict[str, Json]:
         """For the store."""
         return {
-            "kind": self.kind, "name": self.name, "text": self.text, "said_at": self.said_at.isoformat(), "slot": self.slot,
+            "kind": self.kind, "name": self.name, "text": self.text, "said_a"
+                "t": self.said_at.isoformat(), "slot": self.slot,
             "choices": list(self.choices),
             "given": [{"slot": one.slot, "text": one.text, "said_at": one.said_at.isoformat()} for one in self.given],
         }
@@ -64,9 +67,11 @@ class Draft:
             if not isinstance(given, list) or not isinstance(choices, list):
                 return None
             return cls(
-                _KINDS[str(stored["kind"])], str(stored["name"]), str(stored["text"]), datetime.fromisoformat(str(stored["said_at"])),
+                _KINDS[str(stored["kind"])], str(stored["name"]), str(stored["text"]),
+                datetime.fromisoformat(str(stored["said_at"])),
                 str(stored["slot"]), tuple(str(choice) for choice in choices),
-                tuple(Given(str(one["slot"]), str(one["text"]), datetime.fromisoformat(str(one["said_at"]))) for one in given
+                tuple(Given(str(one["slot"]), str(one["text"]), datetime.fromisoformat(str(one["said_a"
+                    "t"]))) for one in given
                       if isinstance(one, Mapping)),
             )
         except (KeyError, ValueError):
@@ -79,8 +84,9 @@ _THIRD = ("3", "3.", "third", "the third", "the third one", "c")
 _NO = ("no", "neither", "none", "never mind", "nevermind", "cancel", "stop", "forget it", "no thanks", "nothing")
 
 
-def pick_choice(text: str, choices: Sequence[str]) -> int | None | Literal["no"]:
-    """Which of the choices the owner's answer means: its index, "no" for none of them, None when it is something else."""
+def pick_choice(text: str, choices: Sequence[str]) -> int | Literal["no"] | None:
+    """Which of the choices the owner's answer means: its index, "no" for none of them, None when it is something
+    else."""
     low = text.strip().strip(".!?").casefold()
     if low in _NO:
         return "no"

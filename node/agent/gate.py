@@ -1,7 +1,8 @@
 """Whether the best tool is good enough: act, ask, or say no.
 
-A logistic over the features of a ranking, with constants fitted on the development bank and kept in gate.json beside this
-file together with how they were fitted (benchmarks/agent_fit.py writes it). Must not know vectors, texts or tools.
+A logistic over the features of a ranking, with constants fitted on the development bank and kept in gate.json
+beside this file together with how they were fitted (benchmarks/agent_fit.py writes it). Must not know vectors,
+texts or tools.
 """
 
 from collections.abc import Sequence
@@ -62,7 +63,8 @@ class Gate:
         """How likely the best tool is meant at all."""
         c = self._constants
         z = c.bias + sum(
-            weight * (value - mean) / scale for weight, value, mean, scale in zip(c.weight, features, c.mean, c.scale, strict=True)
+            weight * (value - mean) / scale
+            for weight, value, mean, scale in zip(c.weight, features, c.mean, c.scale, strict=True)
         )
         return 1.0 / (1.0 + exp(-max(-30.0, min(30.0, z))))
 

@@ -71,7 +71,8 @@ class Agent:
         turn = Turn(request, events, conversation, reader, steps, self._settings.node_name)
         said = await self._turn(turn)
         answer = replace(
-            said.answer, text=said.text.value, conversation_id=conversation.conversation_id, tools_used=tuple(turn.used),
+            said.answer, text=said.text.value, conversation_id=conversation.conversation_id,
+            tools_used=tuple(turn.used),
         )
         await conversation.said(said.text, answer)
         await events.emit(Answered(answer))

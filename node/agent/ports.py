@@ -17,7 +17,8 @@ from node.privacy.labels import Label, Labeled
 __all__ = [
     "AUTO", "LOCAL", "Answer", "AnswerKind", "Answered", "Approval", "ApprovalNeeded", "Approver", "AskRequest",
     "Calendar", "Clock", "ConsentNeeded", "ConversationStore", "Delta", "Effect", "EffectValue", "Embedder", "Event",
-    "EventSink", "Interval", "Journal", "JournalEntry", "Json", "LocalModel", "Message", "Origin", "Span", "Status", "ThinkJob",
+    "EventSin"
+    "k", "Interval", "Journal", "JournalEntry", "Json", "LocalModel", "Message", "Origin", "Span", "Status", "ThinkJob",
     "ThinkPart", "ThinkResult", "Thinker", "ToolFinished", "ToolStarted", "TurnRecord",
 ]
 

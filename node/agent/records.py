@@ -73,7 +73,8 @@ class StoredJournal:
 
 
 class StoredConversations:
-    """Conversations over their tables. A turn's personal values are kept beside its text, so that its label stays whole."""
+    """Conversations over their tables. A turn's personal values are kept beside its text, so that its label stays
+    whole."""
 
     def __init__(self, database: Database, clock: Clock, entropy: Entropy) -> None:
         self._database = database
@@ -136,7 +137,10 @@ def _entry(step: Step) -> JournalEntry:
 def _turn(row: conversations.Turn) -> TurnRecord:
     detail = record_from_json(row.detail)
     stored = detail.pop("values", None)
-    values = tuple(Value(str(one[0]), str(one[1])) for one in stored if isinstance(one, list)) if isinstance(stored, list) else None
+    values = None
+    if isinstance(stored, list):
+        values = tuple(Value(str(one[0]), str(one[1])) for one in stored if isinstance(one, list))
     source = str(detail.pop("source", "history"))
     text = Labeled(row.text, Confidentiality(row.confidentiality), Integrity(row.integrity), source, values)
-    return TurnRecord("user" if row.role == "user" else "assistant", text, from_ms(row.at_ms), row.ran_on, row.sources, detail)
+    return TurnRecord("user" if row.role == "user" else "assistan"
+        "t", text, from_ms(row.at_ms), row.ran_on, row.sources, detail)

@@ -13,7 +13,8 @@ __all__ = ["ability", "declined", "question", "which", "who"]
 
 _QUESTIONS = {
     "start": "When should it start?", "when": "When?", "duration": "How long?", "title": "What is it called?",
-    "text": "What should I write?", "to": "To whom?", "attendees": "With whom?", "people": "With whom?", "name": "Whose?",
+    "text": "What should I write"
+            "?", "to": "To whom?", "attendees": "With whom?", "people": "With whom?", "name": "Whose?",
     "query": "What should I search for?", "field": "Which detail?", "folder": "Which folder?", "note": "Which note?",
     "file": "Which file?", "path": "Which file?", "place": "Where?", "value": "To what?", "setting": "Which setting?",
     "expression": "What should I work out?", "to_unit": "Into which unit?", "from_unit": "From which unit?",
@@ -57,7 +58,10 @@ def which(abilities: Sequence[str]) -> str:
 def declined(work: Work, abilities: Sequence[str], *, vetoed: bool) -> str:
     """A plain refusal with the nearest things that can be done."""
     if vetoed:
-        reason = "Nothing here removes or moves what exists, so nothing was changed. (kith undo takes back the last thing I wrote.)"
+        reason = (
+            "Nothing here removes or moves what exists, so nothing was changed. "
+            "(kith undo takes back the last thing I wrote.)"
+        )
     else:
         reason = {
             Work.LIVE: "I cannot do that: it needs news of the moment, and nothing here reads the web.",

@@ -1,7 +1,7 @@
 """Slots: which argument of which tool is said in a request, read by code, each value with where it came from.
 
-A request is read once; every tool's arguments are then taken from that reading. What a required argument lacks is named,
-so that exactly this can be asked. Must not know vectors, gates, models or approvals.
+A request is read once; every tool's arguments are then taken from that reading. What a required argument lacks is
+named, so that exactly this can be asked. Must not know vectors, gates, models or approvals.
 """
 
 import re
@@ -64,7 +64,8 @@ class Filled:
 
 
 def text_kind(tool: str, param: str) -> str | None:
-    """Which kind of free text a parameter holds: title, reminder, message, note or query; None when no reader knows it."""
+    """Which kind of free text a parameter holds: title, reminder, message, note or query; None when no reader
+    knows it."""
     if param in {"query", "words", "title", "name"}:
         return {"words": "query", "name": "title"}.get(param, param)
     if param != "text":
@@ -119,7 +120,8 @@ class SlotReader:
         return Filled(values, missing, reading.people.unclear if takes_names else (), offered)
 
     def expected(
-        self, spec: ToolSpec, name: str, text: str, now: datetime, choices: Sequence[str], *, earlier: When | None = None,
+        self, spec: ToolSpec, name: str, text: str, now: datetime, choices: Sequence[str], *,
+        earlier: When | None = None,
     ) -> SlotValue | People | None:
         """The value of one argument in the answer to a question for exactly it. People when a name is still unclear.
         earlier: what the request itself said about when; the answer adds to it."""
@@ -175,7 +177,8 @@ class SlotReader:
         moment = when.start(reading.now) if strict else when.rough_start(reading.now)
         if moment is None:
             return None
-        return SlotValue(moment, show_moment(moment, self.locale), Origin.REQUEST, _quote_spans(reading), _first(reading))
+        shown = show_moment(moment, self.locale)
+        return SlotValue(moment, shown, Origin.REQUEST, _quote_spans(reading), _first(reading))
 
     def _are_contacts(self, param: Param, allowed: Sequence[str]) -> bool:
         """True for a closed choice among the people of the address book: names have rules of their own."""
@@ -206,7 +209,8 @@ def _minutes(reading: Reading) -> SlotValue | None:
     if when.length and when.length.minutes > 0:
         words = when.length.span.of(reading.text)
         return SlotValue(
-            when.length.minutes, f"{when.length.minutes} min", Origin.REQUEST, f'your words: "{words}"', when.length.span,
+            when.length.minutes, f"{when.length.minutes} mi"
+                                 f"n", Origin.REQUEST, f'your words: "{words}"', when.length.span,
         )
     if when.end_min is not None and when.fixed_min is not None:
         minutes = when.end_min - when.fixed_min
@@ -238,7 +242,8 @@ def _choice(allowed: Sequence[str], reading: Reading, *, parts: bool) -> SlotVal
         return None
     words = found.span.of(reading.text)
     return SlotValue(
-        found.value, found.value, Origin.REQUEST, f'your words: "{words}"', found.span, found.others, certain=found.exact,
+        found.value, found.value, Origin.REQUEST, f'your words: "{words}'
+            f'"', found.span, found.others, certain=found.exact,
     )
 
 

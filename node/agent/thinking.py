@@ -53,7 +53,8 @@ class Reasoner:
         return Said(labeled, Answer("", kind, result.ran_on, reason, "", sources=sources))
 
     async def material_named(self, turn: Turn, reading: Reading) -> tuple[tuple[str, Labeled], ...] | None:
-        """The note or file that language work names ("summarise the note Roof repair"), read; None when it names none."""
+        """The note or file that language work names ("summarise the note Roof repair"), read; None when it names
+        none."""
         if not is_language(reading.text):
             return None
         words = set(fold(reading.text).replace(".", " ").replace(",", " ").split())

@@ -78,7 +78,8 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """How a turn ends: the labelled text and the answer around it (text, conversation and tools are filled in later)."""
+    """How a turn ends: the labelled text and the answer around it (text, conversation and tools are filled in
+    later)."""
 
     text: Labeled
     answer: Answer

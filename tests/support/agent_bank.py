@@ -59,21 +59,26 @@ _MORE = {
                    "look on the internet for train strikes"],
 }
 _CUES = {
-    "calendar_list": ("agenda", "appointments", "my calendar", "schedule for", "meetings do i", "my schedule", "'s schedule",
+    "calendar_lis"
+    "t": ("agenda", "appointments", "my calendar", "schedule for", "meetings do i", "my schedule", "'s schedule",
                       "do i have on", "what do i have"),
     "calendar_free": ("free", "available", "availability", "gap", "slot", "have time", "opening"),
     "calendar_create": ("schedule", "book", "add an event", "block", "set up a meeting", "appointment on", "pencil"),
     "contact_lookup": ("phone", "email", "number of", "address", "birthday", "reach"),
     "notes_search": ("search my notes", "my notes for", "notes about", "notes on", "any notes", "notes mention"),
-    "notes_read": ("note called", "read the note", "open the note", "note say", "the note", "note titled", "repair note"),
+    "notes_rea"
+    "d": ("note called", "read the note", "open the note", "note say", "the note", "note titled", "repair note"),
     "notes_write": ("make a note", "take a note", "write down", "note that", "jot", "note:", "to my note"),
     "reminder_set": ("remind", "reminder", "don't let me forget", "forget"),
     "message_send": ("message", "text", "tell", "let", "know that", "send"),
     "clock_now": ("what time is it", "the time in", "how late is it", "time is it", "current time"),
     "files_list": ("files", "folder", "contents of", "directory", "everything under", "documents", "downloads"),
-    "calculate": ("calculate", "calculation", "divided by", "times", "plus", "minus", "percent of", "square root", "multiplied"),
+    "calculat"
+    "e": ("calculat"
+          "e", "calculation", "divided by", "times", "plus", "minus", "percent of", "square root", "multiplied"),
     "convert_units": ("convert", "how many", "in cups", "into"),
-    "device_set": ("turn on", "turn off", "switch", "brightness", "volume", "dark mode", "bluetooth", "wifi", "disturb"),
+    "device_se"
+    "t": ("turn on", "turn off", "switch", "brightness", "volume", "dark mode", "bluetooth", "wifi", "disturb"),
     "web_search": ("google", "online", "web", "internet"),
 }
 _WRITES = {"calendar_create", "notes_write", "reminder_set", "message_send", "device_set"}
@@ -83,7 +88,8 @@ def specs() -> tuple[ToolSpec, ...]:
     """The bank's tools."""
     return tuple(
         ToolSpec(
-            tool["name"], tool["description"], {name: _param(tool["name"], name, prop) for name, prop in tool["props"].items()},
+            tool["name"], tool["descriptio"
+                               "n"], {name: _param(tool["name"], name, prop) for name, prop in tool["props"].items()},
             tuple(tool["required"]), (*tool["examples"], *_MORE[tool["name"]]),
             "write" if tool["name"] in _WRITES else "read", _CUES[tool["name"]],
         ) for tool in TOOLS["tools"]

@@ -1,4 +1,5 @@
-"""Memory versions of the agent's ports: a journal and conversations in dicts, scripted owners and models, an event list."""
+"""Memory versions of the agent's ports: a journal and conversations in dicts, scripted owners and models, an event
+list."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -106,7 +107,9 @@ class MemoryConversations:
 class Owner:
     """Decides by a function of the effect; keeps what it was shown."""
 
-    def __init__(self, decide: Callable[[Effect], bool] = lambda effect: True, chosen: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, decide: Callable[[Effect], bool] = lambda effect: True, chosen: Mapping[str, str] | None = None,
+    ) -> None:
         self.decide = decide
         self.chosen = chosen or {}
         self.shown: list[Effect] = []
@@ -120,7 +123,8 @@ class Owner:
 class Thoughts:
     """A thinker that streams given pieces and keeps its jobs."""
 
-    def __init__(self, pieces: Sequence[str] = ("An ", "answer."), *, ran_on: str = "phone", peer_id: str | None = None) -> None:
+    def __init__(self, pieces: Sequence[str] = ("An ", "answer"
+        "."), *, ran_on: str = "phone", peer_id: str | None = None) -> None:
         self.pieces = pieces
         self.ran_on = ran_on
         self.peer_id = peer_id

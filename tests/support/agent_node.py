@@ -78,7 +78,8 @@ def fill_folder(root: Path) -> None:
     cards = []
     for index, name in enumerate(bank.TOOLS["contacts"]):
         mail = f"person{index}@example.org"
-        cards.append(f"BEGIN:VCARD\r\nVERSION:3.0\r\nFN:{name}\r\nN:;{name};;;\r\nEMAIL:{mail}\r\nTEL:+49 30 55501{index:02d}\r\nEND:VCARD\r\n")
+        cards.append(f"BEGIN:VCARD\r\nVERSION:3.0\r\nFN:{name}\r\nN:;{name};;;\r\nEMAIL:{mail}\r\nTEL:+49 30 "
+                     f"55501{index:02d}\r\nEND:VCARD\r\n")
     (root / "contacts" / "people.vcf").write_text("".join(cards), newline="")
     (root / "notes").mkdir()
     for title, text in NOTES.items():
@@ -86,8 +87,10 @@ def fill_folder(root: Path) -> None:
     (root / "files").mkdir()
 
 
-def world(root: Path, *, owner: Owner | None = None, thoughts: Thoughts | None = None, model: LocalModel | None = None,
-          embedder: Any = None, journal: MemoryJournal | None = None, conversations: MemoryConversations | None = None) -> World:
+def world(
+    root: Path, *, owner: Owner | None = None, thoughts: Thoughts | None = None, model: LocalModel | None = None,
+    embedder: Any = None, journal: MemoryJournal | None = None, conversations: MemoryConversations | None = None,
+) -> World:
     """An agent over the folder; fill it once with fill_folder."""
     clock = FixedClock(bank.NOW)
     contacts = Contacts(root / "contacts")
@@ -103,8 +106,9 @@ def world(root: Path, *, owner: Owner | None = None, thoughts: Thoughts | None =
     async def names() -> Sequence[str]:
         return await trio.to_thread.run_sync(contacts.names)
 
+    skills = Skills([BookMeeting(calendars), SeeAvailability(calendars)])
     parts = AgentParts(
-        registry, Skills([BookMeeting(calendars), SeeAvailability(calendars)]), embedder or StaticEmbedder(), load_gate(), names, thoughts, owner, journal,
+        registry, skills, embedder or StaticEmbedder(), load_gate(), names, thoughts, owner, journal,
         conversations, clock, lambda: f"r{next(numbers)}", model,
     )
     agent = Agent(parts, AgentSettings(bank.LOCALE, "phone"))

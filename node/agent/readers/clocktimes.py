@@ -48,7 +48,8 @@ _PARTS: dict[str, tuple[int, int]] = {
 }
 _PART = re.compile(
     r"(?<![\w'’])(?:(?P<lead>in|on|during|for|this|sometime\s+in|at)\s+(?:the\s+)?|the\s+)?(?P<part>"
-    + "|".join(re.sub(" ", r"\\s+", name) for name in sorted(_PARTS, key=len, reverse=True)) + r")\b(?![’']s?\s*\w*\s*[’'])",
+    + "|".join(re.sub(" ", r"\\s+", name) for name in sorted(_PARTS, key=len, reverse=True)) + r")\b(?![’']s?\s*\w*"
+        r"\s*[’'])",
 )
 _POSSESSIVE = re.compile(r"(?:[’']s|s[’'])\s+$")
 _HOUR_WORDS = r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
@@ -58,10 +59,12 @@ _AP = r"\s*(?P<{p}ap>a\.?m\.?|p\.?m\.?)(?![\w])"
 def _clock(p: str) -> str:
     """A clock time as one alternation; p prefixes its group names."""
     return (
-        rf"(?:(?P<{p}noon>noon|midday|midnight)|(?P<{p}past>half|quarter|twenty|ten|five|\d{{1,2}}\s+minutes)\s+(?P<{p}dir>past|to|after)\s+"
+        rf"(?:(?P<{p}noon>noon|midday|midnight)|(?P<{p}past>half|quarter|twenty|ten|five|\d{{1,"
+        rf"2}}\s+minutes)\s+(?P<{p}dir>past|to|after)\s+"
         rf"(?P<{p}ph>{_HOUR_WORDS}|\d{{1,2}})|(?P<{p}h>\d{{1,2}})[:.h](?P<{p}m>[0-5]\d)(?![\d.])(?:{_AP.format(p=p)})?"
         rf"|(?P<{p}hw>(?:{_HOUR_WORDS})|\d{{1,2}})(?:\s+(?P<{p}mw>thirty|fifteen|forty[ -]five)|"
-        rf"\s*(?P<{p}oc>o[’']?clock)|{_AP.format(p=p + 'w')})?)(?![\w:]|[.]\d|[’']s|\s*(?:%|percent|degrees?|euros?|dollars?|"
+        rf"\s*(?P<{p}oc>o[’']?clock)|{_AP.format(p=p + 'w')})?)(?![\w:]|[.]\d|[’']s|\s*(?:%|percent|degrees?|euros?|"
+        rf"dollars?|"
         rf"people|persons|minutes?|mins?|hours?|hrs?|days?|weeks?|times?|x\s))"
     )
 
@@ -70,11 +73,13 @@ _RANGE = re.compile(
     rf"(?<![\w:/.-])(?:(?P<lead>from|between)\s+)?{_clock('a')}\s*(?P<sep>-|–|to|till|until|and)\s*{_clock('b')}",
 )
 _POINT = re.compile(
-    rf"(?<![\w:/.$€£#-])(?:(?P<lead>not\s+before|not\s+after|no\s+later\s+than|no\s+earlier\s+than|not\s+until|at\s+around|at\s+about|"
+    rf"(?<![\w:/.$€£#-])(?:(?P<lead>not\s+before|not\s+after|no\s+later\s+than|no\s+earlier\s+than|not\s+until|"
+    rf"at\s+around|at\s+about|"
     rf"at|around|about|by|before|after|from|until|till|since|past|for|to|starting\s+at|@)\s+)?{_clock('a')}",
 )
 _SOFT_BEFORE = re.compile(r"\b(?:ideally|preferably|prefer(?:red)?|rather)\s*,?\s*(?:(?:on|in|at)\s+)?(?:the\s+)?$")
-_SOFT_AFTER = re.compile(r"\s*,?\s*(?:(?:is|are|would\s+be)\s+(?:best|better|ideal|preferred|perfect)|if\s+possible|preferably|ideally)\b")
+_SOFT_AFTER = re.compile(r"\s*,?\s*(?:(?:is|are|would\s+be)\s+(?:best|better|ideal|preferred|perfect)|if\s+possible|"
+                         r"preferably|ideally)\b")
 _NOT_BEFORE = re.compile(r"\b(?:not|except|excluding|avoid|no)\s+(?:in\s+|on\s+)?(?:the\s+)?$")
 
 
@@ -177,14 +182,16 @@ def _point(match: re.Match[str], low: str, hour24: bool) -> DayTime | None:
     minutes, literal, bare = read
     lead = re.sub(r"\s+", " ", match.group("lead") or "")
     if bare and lead not in {
-        "at", "around", "about", "by", "before", "after", "from", "until", "till", "not before", "not after", "at around",
+        "at", "around", "about", "by", "before", "after", "from", "until", "till", "not befor"
+            "e", "not after", "at around",
         "at about", "starting at", "@", "no later than", "no earlier than", "not until",
     }:
         return None
     if bare and re.search(r"\b(?:divided|multiplied|times|plus|minus|over)\s+$", low[: match.start()]):
         return None                                     # "divided by 12"
     if bare and re.match(r"\s+(?:[a-z]+s\b|of\b|more\b)", low[match.end() :]) and not re.match(
-        r"\s+(?:mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays|minutes|this|is|was|has|hours)\b", low[match.end() :],
+        r"\s+(?:mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays|minutes|this|is|was|has|"
+        r"hours)\b", low[match.end() :],
     ):
         return None                                     # "about 3 things"
     if minutes == 1440:

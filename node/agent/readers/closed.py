@@ -37,7 +37,9 @@ _SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "dark_mode": ("dark theme", "night mode"),
 }
 _WORD = re.compile(r"\w+", re.UNICODE)
-_FILLER = frozenset("the a an my of in to and or for note notes file folder list plan".split())
+_FILLER = frozenset((
+    "the", "a", "an", "my", "of", "in", "to", "and", "or", "for", "note", "notes", "file", "folder", "list", "plan",
+))
 
 
 def pick(text: str, choices: Sequence[str], *, parts: bool = True) -> Choice | None:

@@ -1,7 +1,8 @@
 """People of the address book in the owner's words. Never a guess between two names.
 
-An exact name or a name's own word counts; one typo in a capitalised word of four letters or more is only ever a question
-("did you mean"); a capitalised stranger where a person must stand ("with Zoe") is a question too. Must not know tools.
+An exact name or a name's own word counts; one typo in a capitalised word of four letters or more is only ever a
+question ("did you mean"); a capitalised stranger where a person must stand ("with Zoe") is a question too. Must
+not know tools.
 """
 
 import re
@@ -17,15 +18,21 @@ __all__ = ["AddressBook", "People", "Person", "Unclear"]
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*", re.UNICODE)
 _TITLES = {"dr", "mr", "mrs", "ms", "prof", "sir"}
-_NO_NAME = frozenset(
-    "january february march april may june july august september october november december monday tuesday wednesday thursday "
-    "friday saturday sunday mon tue wed thu fri sat sun today tomorrow tonight morning afternoon evening noon lunch i me my "
-    "myself us we the a an and or please kith all everyone everybody someone somebody anyone everything next this".split(),
-)
-_COMMON = frozenset("will mark may april june august rose grace hope faith joy art bill sue pat rob drew dawn summer jack gene".split())
+_NO_NAME = frozenset((
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "mon", "tue", "wed",
+    "thu", "fri", "sat", "sun", "today", "tomorrow", "tonight", "morning", "afternoon", "evening", "noon", "lunch",
+    "i", "me", "my", "myself", "us", "we", "the", "a", "an", "and", "or", "please", "kith", "all", "everyone",
+    "everybody", "someone", "somebody", "anyone", "everything", "next", "this",
+))
+_COMMON = frozenset((
+    "will", "mark", "may", "april", "june", "august", "rose", "grace", "hope", "faith", "joy", "art", "bill", "sue",
+    "pat", "rob", "drew", "dawn", "summer", "jack", "gene",
+))
 """First names that are everyday words: taken only with a capital letter."""
 _PERSON_PLACE = re.compile(
-    r"\b(?:with|invite|inviting|meet|meeting|tell|text|message|ask|email|mail|ping|write\s+to|book|need|call|for|to|of|let|from)\s+$",
+    r"\b(?:with|invite|inviting|meet|meeting|tell|text|message|ask|email|mail|ping|write\s+to|book|need|call|for|to|"
+    r"of|let|from)\s+$",
 )
 _SURE_PLACE = re.compile(r"\b(?:with|invite|inviting|meet|tell|text|message|ask|ping|let)\s+(?:(?:my|the)\s+)?$")
 _LIST_JOIN = re.compile(r"^\s*(?:,|,?\s*and|&|\+|,?\s*or)\s*$")
@@ -118,7 +125,8 @@ class AddressBook:
         if (not token.capital and not expected) or token.low in _NO_NAME or len(token.text) < 2:
             return None
         before, after = fold(text[: token.span.start]), fold(text[token.span.end :])
-        listed = any(span.end <= token.span.start and _LIST_JOIN.match(text[span.end : token.span.start]) for span in named)
+        start = token.span.start
+        listed = any(span.end <= start and _LIST_JOIN.match(text[span.end : start]) for span in named)
         close = self._close(token.low) if len(token.low) >= 3 else ()
         first_word = not before.strip()
         owning = re.match(r"[’']s\b", after) is not None
@@ -132,7 +140,8 @@ class AddressBook:
 
     def _close(self, low: str) -> tuple[str, ...]:
         """Contacts one typo away (insert, delete, change or swap of one letter)."""
-        names = [name for word, owners in self._by_word.items() if len(word) >= 3 and OSA.distance(word, low, score_cutoff=1) <= 1
+        names = [name for word, owners in self._by_word.items()
+                 if len(word) >= 3 and OSA.distance(word, low, score_cutoff=1) <= 1
                  for name in owners]
         return tuple(dict.fromkeys(names))
 

@@ -14,17 +14,22 @@ from node.agent.readers.numbers import fold
 __all__ = ["PHRASES", "is_empty_object", "phrase", "quoted", "residual", "trimmed"]
 
 _QUOTES = re.compile(r"\"(?P<a>[^\"]+)\"|“(?P<b>[^”]+)”|«(?P<c>[^»]+)»|(?<![\w])['‘](?P<d>[^'’\n]{2,}?)['’](?!\w)")
-_EMPTY = frozenset(
-    "something anything someone anybody somebody it this that them these those him her me myself us an a the event events meeting "
-    "appointment reminder note notes message text calendar do be reminded about for to of file files folder document stuff things "
-    "thing nothing later please one new my your some any quick short down list entry line in on with from ask can you".split(),
-)
+_EMPTY = frozenset((
+    "something", "anything", "someone", "anybody", "somebody", "it", "this", "that", "them", "these", "those",
+    "him", "her", "me", "myself", "us", "an", "a", "the", "event", "events", "meeting", "appointment", "reminder",
+    "note", "notes", "message", "text", "calendar", "do", "be", "reminded", "about", "for", "to", "of", "file",
+    "files", "folder", "document", "stuff", "things", "thing", "nothing", "later", "please", "one", "new", "my",
+    "your", "some", "any", "quick", "short", "down", "list", "entry", "line", "in", "on", "with", "from", "ask",
+    "can", "you",
+))
 _POLITE = re.compile(
-    r"^(?:please|kindly|kith)[\s,]+|^(?:can|could|would|will)\s+you\s+(?:please\s+)?|[\s,]+(?:please|thanks|thank\s+you|for\s+me)\s*[.!?]*$",
+    r"^(?:please|kindly|kith)[\s,]+|^(?:can|could|would|will)\s+you\s+(?:please\s+)?|[\s,]+(?:please|thanks|"
+    r"thank\s+you|for\s+me)\s*[.!?]*$",
     re.IGNORECASE,
 )
 _EDGE = " \t\n,;:.!?-–"
-_LEFTOVER_END = re.compile(r"[\s,]+(?:on|at|in|for|by|from|with|and|to|the|this|next|until|before|after|around|about)\s*$", re.IGNORECASE)
+_LEFTOVER_END = re.compile(r"[\s,]+(?:on|at|in|for|by|from|with|and|to|the|this|next|until|before|after|around|"
+                           r"about)\s*$", re.IGNORECASE)
 _LEFTOVER_START = re.compile(r"^(?:,|and|that|to|about|of|for|on|:)\s+", re.IGNORECASE)
 
 
@@ -39,7 +44,8 @@ def is_empty_object(words: str) -> bool:
 
 
 def trimmed(text: str, span: Span, cut: Sequence[Span] = ()) -> Span | None:
-    """span without polite words, punctuation and understood values at its edges; None when nothing of content is left."""
+    """span without polite words, punctuation and understood values at its edges; None when nothing of content is
+    left."""
     start, end = span.start, span.end
     for _ in range(24):
         before = (start, end)
@@ -51,15 +57,16 @@ def trimmed(text: str, span: Span, cut: Sequence[Span] = ()) -> Span | None:
                 end = other.start
             if other.start - 1 <= start < other.end < end:
                 start = other.end
-            if start < other.start < end and text[start : other.start].lower() in {"a ", "an ", "the "} and other.end < end:
+            article = text[start : other.start].lower() in {"a ", "an ", "the "}
+            if start < other.start and article and other.end < end:
                 start = other.end
             if other.start <= start and end <= other.end:
                 return None
         piece = text[start:end]
         if match := _POLITE.search(piece):
             start, end = (start + match.end(), end) if match.start() == 0 else (start, start + match.start())
-        elif cut and any(other.start <= end + 12 and other.end > end for other in cut) and (match := _LEFTOVER_END.search(piece)):
-            end = start + match.start()
+        elif any(other.start <= end + 12 and other.end > end for other in cut):
+            end = start + (match.start() if (match := _LEFTOVER_END.search(piece)) else len(piece))
         if before == (start, end):
             break
     if start >= end or is_empty_object(text[start:end]):
@@ -89,38 +96,53 @@ PHRASES: Mapping[str, tuple[tuple[re.Pattern[str], ...], bool]] = {
     for kind, (patterns, cut) in {
         "title": ((
             r"\b(?:called|titled|named|entitled|title[d:]?|labelled)\s*:?\s*(?P<x>[^,.]+)",
-            r"\b(?:to\s+(?:go\s+over|discuss|talk\s+(?:about|over|through)|review|plan|look\s+at|work\s+on|prepare|celebrate|catch\s+up\s+on))\s+(?P<x>[^,]+)",
+            r"\b(?:to\s+(?:go\s+over|discuss|talk\s+(?:about|over|through)|review|plan|look\s+at|work\s+on|prepare|"
+            r"celebrate|catch\s+up\s+on))\s+(?P<x>[^,]+)",
             r"\b(?:about|regarding|concerning|re:)\s+(?P<x>[^,]+)",
-            r"^(?:(?:can|could|would|will)\s+you\s+)?(?:please\s+)?(?:i\s+(?:need|want|have)\s+(?:to\s+)?|let[’']?s\s+|i[’']?d\s+like\s+to\s+)?(?:schedule|book|add|create|set\s+up|plan|"
-            r"put(?:\s+in)?|arrange|organi[sz]e|make|enter|have|insert|pencil\s+in|save|record|block(?:\s+out)?(?:\s+time\s+for)?|reserve)\s+"
-            r"(?:(?:me\s+)?(?:in\s+)?)(?P<x>.+?)(?=\s+(?:with|on|at|for|from|between|in|to|into|next|this|tomorrow|today|tonight)\b|,|$)",
+            r"^(?:(?:can|could|would|will)\s+you\s+)?(?:please\s+)?(?:i\s+(?:need|want|have)\s+(?:to\s+)?|"
+            r"let[’']?s\s+|i[’']?d\s+like\s+to\s+)?(?:schedule|book|add|create|set\s+up|plan|"
+            r"put(?:\s+in)?|arrange|organi[sz]e|make|enter|have|insert|pencil\s+in|save|record|"
+            r"block(?:\s+out)?(?:\s+time\s+for)?|reserve)\s+"
+            r"(?:(?:me\s+)?(?:in\s+)?)(?P<x>.+?)(?=\s+(?:with|on|at|for|from|between|in|to|into|next|this|tomorrow|"
+            r"today|tonight)\b|,|$)",
             r"\b(?:for|to)\s+(?P<x>(?:the|my|a|an|our)\s+[^,]+)",
             r"\b(?:remind(?:er)?|event|meeting|appointment)\s+for\s+(?P<x>[^,]+)",
             r"\b(?:invite\s+.+?\s+to)\s+(?P<x>.+?)(?=\s+(?:with|on|at|from|between|next|this|tomorrow)\b|,|$)",
             r"^(?:an?\s+|the\s+)?(?P<x>[\w’' -]+?)\s+with\b",
         ), True),
         "reminder": ((
-            rf"\bremind\s+(?:me|us)\s+(?:again\s+)?(?:in\s+.{{1,25}}?\s+|at\s+.{{1,15}}?\s+|on\s+.{{1,20}}?\s+|tomorrow\s+|tonight\s+)?(?:to|about|of|that)\s+{_TO_END}",
+            rf"\bremind\s+(?:me|us)\s+(?:again\s+)?(?:in\s+.{{1,25}}?\s+|at\s+.{{1,15}}?\s+|on\s+.{{1,20}}?\s+|"
+            rf"tomorrow\s+|tonight\s+)?(?:to|about|of|that)\s+{_TO_END}",
             rf"\bdo(?:n[’']?t|\s+not)\s+let\s+me\s+forget\s+(?:to|about|that)?\s*{_TO_END}",
             rf"\bset\s+(?:up\s+)?(?:a\s+|another\s+)?reminder\s+.{{0,30}}?(?:to|about|of|that|for)\s+{_TO_END}",
-            rf"\breminder\s+(?:to|about|of|that|for)\s+{_TO_END}", rf"\b(?:remember|make\s+sure\s+i|i\s+(?:have|need)\s+to)\s+(?:to\s+)?{_TO_END}",
+            rf"\breminder\s+(?:to|about|of|that|for)\s"
+            rf"+{_TO_END}", rf"\b(?:remember|make\s+sure\s+i|i\s+(?:have|need)\s+to)\s+(?:to\s+)?{_TO_END}",
             rf"\bremind\s+me\s+{_TO_END}", rf"\babout\s+{_TO_END}",
         ), True),
         "message": ((
             rf"\b(?:saying|that\s+says|which\s+says|with\s+the\s+text)\s*:?\s+(?:that\s+)?{_TO_END}",
-            rf"\blet\s+.{{1,40}}?\s+know\s+(?:that\s+)?{_TO_END}", rf"^[^:]{{2,60}}:\s*{_TO_END}", rf"\bthat\s+{_TO_END}",
+            rf"\blet\s+.{{1,40}}?\s+know\s+(?:that\s+)"
+            rf"?{_TO_END}", rf"^[^:]{{2,60}}:\s*{_TO_END}", rf"\bthat\s+{_TO_END}",
         ), False),
         "note": ((
-            rf"\b(?:note|memo|line)\s*(?:saying|that\s+says)?\s*:\s*{_TO_END}", rf"\b(?:write|jot|note|put|take)\s+(?:(?:this|it|that)\s+)?down\s*(?:that\b|:)?\s*{_TO_END}",
-            rf"\b(?:make|take|write|create|add|leave)\s+{_NOTE}(?:note|memo)\s+(?:that|saying|to\s+self\s+that|about|of)\s+{_TO_END}",
-            r"\b(?:add|append|put|write)\s+(?P<x>.+?)\s+(?:to|in|into|on|under)\s+(?:my\s+|the\s+)?[\w ]{0,40}?(?:note|notes|list)\b", rf"\bnote\s+(?:that|to\s+self:?)\s+{_TO_END}",
+            rf"\b(?:note|memo|line)\s*(?:saying|that\s+says)?\s*:\s"
+            rf"*{_TO_END}", rf"\b(?:write|jot|note|put|take)\s+(?:(?:this|it|that)\s+)?down\s*(?:that\b|"
+                            rf":)?\s*{_TO_END}",
+            rf"\b(?:make|take|write|create|add|leave)\s+{_NOTE}(?:note|memo)\s+(?:that|saying|to\s+self\s+that|"
+            rf"about|of)\s+{_TO_END}",
+            r"\b(?:add|append|put|write)\s+(?P<x>.+?)\s+(?:to|in|into|on|under)\s+(?:my\s+|the\s+)?[\w ]{0,"
+            r"40}?(?:note|notes|list)\b", rf"\bnote\s+(?:that|to\s+self:?)\s+{_TO_END}",
             rf"\bremember\s+(?:that\s+)?{_TO_END}", rf"^[^:]{{2,60}}:\s*{_TO_END}",
         ), False),
         "query": ((
-            rf"\b(?:search|look|looking)\s+(?:(?:through|in|online|on\s+the\s+(?:web|internet)|the\s+(?:web|internet)|all|my|files|notes|documents|around)\s+)*(?:for|about)\s+{_TO_END}",
-            rf"\b(?:google|look\s+up|search\s+up)\s+{_TO_END}", rf"\b(?:mention(?:s|ing|ed)?|contain(?:s|ing)?|with\s+the\s+words?)\s+{_TO_END}",
-            rf"\b(?:about|regarding|on\s+the\s+subject\s+of)\s+{_TO_END}", rf"\b(?:notes?|files?|documents?)\s+(?:on|for|with)\s+{_TO_END}",
-            r"\bfind\s+(?:me\s+)?(?:online\s+|information\s+(?:about|on)\s+|the\s+(?:file|note|document)\s+(?:about|with)\s+)?(?P<x>.+?)(?:\s+(?:in\s+my\s+\w+|online|on\s+the\s+(?:web|internet)))?$",
+            rf"\b(?:search|look|looking)\s+(?:(?:through|in|online|on\s+the\s+(?:web|internet)|the\s+(?:web|"
+            rf"internet)|all|my|files|notes|documents|around)\s+)*(?:for|about)\s+{_TO_END}",
+            rf"\b(?:google|look\s+up|search\s+up)\s"
+            rf"+{_TO_END}", rf"\b(?:mention(?:s|ing|ed)?|contain(?:s|ing)?|with\s+the\s+words?)\s+{_TO_END}",
+            rf"\b(?:about|regarding|on\s+the\s+subject\s+of)\s"
+            rf"+{_TO_END}", rf"\b(?:notes?|files?|documents?)\s+(?:on|for|with)\s+{_TO_END}",
+            r"\bfind\s+(?:me\s+)?(?:online\s+|information\s+(?:about|on)\s+|the\s+(?:file|note|document)\s+(?:about|"
+            r"with)\s+)?(?P<x>.+?)(?:\s+(?:in\s+my\s+\w+|online|on\s+the\s+(?:web|internet)))?$",
             r"\bsearch\s+(?P<x>(?!my\b|the\b|all\b|online\b).+)$",
         ), False),
     }.items()

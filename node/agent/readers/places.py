@@ -7,11 +7,15 @@ from node.agent.ports import Span
 __all__ = ["place"]
 
 _PLACE = re.compile(
-    r"\b(?:in|at|for|over\s+in|of)\s+(?:the\s+)?(?P<place>[^\W\d_][\w'’.-]*(?:[ -](?!now\b|right\b|today\b|at\b|please\b|currently\b)"
+    r"\b(?:in|at|for|over\s+in|of)\s+(?:the\s+)?(?P<place>[^\W\d_][\w'’.-]*(?:[ -](?!now\b|right\b|today\b|at\b|"
+    r"please\b|currently\b)"
     r"[^\W\d_][\w'’.-]*){0,3})",
 )
 _CITY_FIRST = re.compile(r"\b(?P<place>[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+)*)\s+time\b")
-_NO_PLACE = frozenset("the a an my this that there here now right today moment hour day morning words it me us general".split())
+_NO_PLACE = frozenset((
+    "the", "a", "an", "my", "this", "that", "there", "here", "now", "right", "today", "moment", "hour", "day",
+    "morning", "words", "it", "me", "us", "general",
+))
 
 
 def place(text: str) -> Span | None:

