@@ -70,6 +70,7 @@ class Job:
     job_id: str
     inbox: trio.MemoryReceiveChannel[Event | Death]
     post: trio.MemorySendChannel[Event | Death]
+    room: int       # how many events it may still get: a worker that sends more is broken
     sent: bool = False
     over: bool = False
     broken: EngineError | None = None     # why the inbox ends without a last event
@@ -131,8 +132,9 @@ class ModelHost:
     async def submit(self, request: GenerateRequest) -> Job:
         """Hand a request to the worker, started when necessary. Raises EngineError."""
         self._numbers += 1
-        post, inbox = trio.open_memory_channel[Event | Death](request.max_tokens + _SPARE_EVENTS)
-        job = Job(f"job-{self._numbers}", inbox, post)
+        room = request.max_tokens + _SPARE_EVENTS
+        post, inbox = trio.open_memory_channel[Event | Death](room + 1)     # one more for the news of a death
+        job = Job(f"job-{self._numbers}", inbox, post, room)
         self._jobs[job.job_id] = job
         try:
             child = await self._child()
@@ -277,14 +279,16 @@ class ModelHost:
             self._forget(job)
 
     def _post(self, job: Job, event: Event | Death) -> None:
-        try:
+        if isinstance(event, Death):
             job.post.send_nowait(event)
-        except trio.WouldBlock as error:
+            self._forget(job)
+            return
+        job.room -= 1
+        if job.room < 0:
             job.broken = WorkerDied("The worker process sent more than was asked for and was ended.")
             self._forget(job)
-            raise ChildError("it sent more than was asked for") from error
-        if isinstance(event, Death):
-            self._forget(job)
+            raise ChildError("it sent more than was asked for")
+        job.post.send_nowait(event)
 
     def _forget(self, job: Job) -> None:
         job.over = True

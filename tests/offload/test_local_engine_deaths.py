@@ -141,10 +141,9 @@ async def test_after_too_many_deaths_it_is_left_alone_and_says_so(fake: Path) ->
 async def test_a_worker_that_sends_more_than_was_asked_for_is_ended(fake: Path) -> None:
     async with running_engine([fake], policy=QUICK) as engine:
         async with engine.stream(asked("flood", max_tokens=4)) as answer:
-            await trio.sleep(0.1)       # not reading: the bounded inbox fills up
             events = [event async for event in answer]
         assert isinstance(events[-1], Failed)
-        assert len(events) < 2 * (4 + 64) + 10
+        assert len(events) <= 4 + 64 + 1
         assert events[-1].code == "worker_died"
         while not (await engine.health()).restarts:
             await trio.sleep(0.01)
