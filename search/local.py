@@ -1,4 +1,5 @@
-"""A search in this device's own index: rarest words first, then exact scores. Must not know peers or files."""
+"""A search in this device's own index: the heaviest words find candidates, exact scores order them. Must not know
+peers or files."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -6,7 +7,7 @@ from dataclasses import dataclass
 from search.analyzer import terms
 from search.errors import QueryRejected
 from search.ports import IndexedPassage, Statistics, TermIndex
-from search.rank import rarest_words, score
+from search.rank import heaviest_words, score
 
 __all__ = ["CANDIDATES", "LocalFinds", "scored_text", "search_index"]
 
@@ -30,7 +31,7 @@ async def search_index(
     if not wanted:
         raise QueryRejected
     statistics = await index.statistics(wanted, folders=folders)
-    words = rarest_words(query, statistics.frequencies)
+    words = heaviest_words(query, statistics)
     if not words:
         return LocalFinds((), statistics)
     found = await index.candidates(words, limit=CANDIDATES, folders=folders)

@@ -3,7 +3,7 @@ it.
 
 Written from the paper: M. F. Porter, "An algorithm for suffix stripping", Program 14(3), 1980. Gives the stems that
 FTS5's `porter` tokeniser gives, so that a word's document frequency can be looked up in the index. Must not know
-text or ranking.
+text or ranking. Like SQLite, and unlike the paper, it does not treat a whole word as an ending ("eed", "sses").
 """
 
 from functools import lru_cache
@@ -46,7 +46,7 @@ def stem(word: str) -> str:
 
 
 def _step_1a(word: str) -> str:
-    if word.endswith(("sses", "ies")):
+    if (word.endswith("sses") and len(word) > 4) or (word.endswith("ies") and len(word) > 3):
         return word[:-2]
     if word.endswith("s") and not word.endswith("ss"):
         return word[:-1]
@@ -54,7 +54,7 @@ def _step_1a(word: str) -> str:
 
 
 def _step_1b(word: str) -> str:
-    if word.endswith("eed"):
+    if word.endswith("eed") and len(word) > 3:
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for ending in ("ed", "ing"):
         left = word.removesuffix(ending)

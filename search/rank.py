@@ -3,7 +3,7 @@ Pure.
 
 Only text is scored: what a peer says about its own passages plays no part. Must not know where a passage came from.
 Formula: Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009, with k1 1.2, b 0.75 and the logarithm
-kept above 0; counting repeated query words and picking the 8 rarest for the index are worth measured points of nDCG@10.
+kept above 0. Counting repeated query words is worth .056 nDCG@10 on cacm and costs nothing on cranfield.
 """
 
 import math
@@ -15,11 +15,13 @@ from search.analyzer import terms, words
 from search.porter import stem
 from search.ports import Statistics
 
-__all__ = ["RAREST_WORDS", "Scored", "merged_statistics", "rarest_words", "score"]
+__all__ = ["INDEX_WORDS", "Scored", "heaviest_words", "merged_statistics", "score"]
 
 K1 = 1.2
 B = 0.75
-RAREST_WORDS = 8
+INDEX_WORDS = 12
+"""How many words the index is asked for. On long questions (cacm) 8 words by rareness alone reach nDCG@10 .465, 12 by
+weight .502, all .504; on short ones (cranfield) they do not differ, .434. More words cost time in the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +41,16 @@ def score(query: str, texts: Sequence[str], statistics: Statistics) -> list[Scor
     return sorted((each for each in found if each.score > 0), key=lambda each: (-each.score, each.at))
 
 
-def rarest_words(query: str, frequencies: Mapping[str, int], *, count: int = RAREST_WORDS) -> list[str]:
-    """The query's words that the index knows, rarest first, one per stem, at most count. frequencies by stem."""
+def heaviest_words(query: str, statistics: Statistics, *, count: int = INDEX_WORDS) -> list[str]:
+    """The query's words that can move a score most (rareness times repetitions in the query), one per stem, those that
+    the collection knows, at most count."""
     by_stem: dict[str, str] = {}
     for word in words(query):
         by_stem.setdefault(stem(word), word)
-    known = [(frequencies.get(root, 0), word) for root, word in by_stem.items() if frequencies.get(root, 0) > 0]
-    known.sort(key=lambda pair: pair[0])
-    return [word for _, word in known[:count]]
+    repeated = Counter(terms(query))
+    known = [root for root in by_stem if statistics.frequencies.get(root, 0) > 0]
+    known.sort(key=lambda root: -repeated[root] * _idf(statistics.frequencies[root], statistics.passages))
+    return [by_stem[root] for root in known[:count]]
 
 
 def merged_statistics(own: Statistics, query: str, texts: Sequence[str]) -> Statistics:
