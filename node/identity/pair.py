@@ -4,6 +4,7 @@ The machine decides what is said; this module carries out its commands and keeps
 channel comes from the caller, and so do the addresses to tell.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -33,6 +34,8 @@ from protocol.pairlink import PairLink, format_link
 from protocol.words import new_code
 
 __all__ = ["OpenedWindow", "PairAsker", "PairQuestion", "PairingDriver"]
+
+log = logging.getLogger(__name__)
 
 MAX_EXCHANGES = 3
 _RESET_S = 2.0
@@ -317,7 +320,10 @@ class _Exchange:
             return
         accepted = False
         with trio.move_on_after(limits.PAIRING_OWNER_TIMEOUT_S - _ANSWER_MARGIN_S):
-            accepted = await self._asker.confirm(self._driver.question(peer_id, ask, self._trust))
+            try:
+                accepted = await self._asker.confirm(self._driver.question(peer_id, ask, self._trust))
+            except Exception as error:  # whoever shows the question may fail in any way; that is a no, not a crash
+                log.warning("the pairing question could not be shown: %s", error)
         await self._report.send(machine.OwnerAccepts() if accepted else machine.OwnerDeclines())
 
     async def _read(self) -> None:

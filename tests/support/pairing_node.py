@@ -17,7 +17,7 @@ from protocol import names
 __all__ = ["Owner", "PairingNode", "channels", "open_node"]
 
 
-@dataclass(slots=True)
+@dataclass
 class Owner:
     """Answers questions: yes, no, or never."""
 

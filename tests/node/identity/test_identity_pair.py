@@ -170,6 +170,18 @@ async def test_one_no_is_enough_and_nothing_usable_is_left(phone, home, refuser)
     assert await home.driver.window() is None
 
 
+async def test_a_question_that_cannot_be_shown_is_a_no(phone, home):
+    async def fail(question: Any) -> bool:
+        raise ZeroDivisionError
+
+    home.owner.confirm = fail
+    window = await home.driver.open_window(Trust.SELF)
+    at_phone, at_home = await pair(phone, home, code=window.code)
+    assert isinstance(at_phone, PairingRefused)
+    assert isinstance(at_home, PairingRefused)
+    assert await nothing_stored(phone, home)
+
+
 async def test_an_owner_who_does_not_answer_said_no(phone, home, autojump_clock):
     autojump_clock.autojump_threshold = 0.5  # real time for the database threads to answer in
     home.owner.silent = True
