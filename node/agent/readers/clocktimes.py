@@ -198,7 +198,8 @@ def _point(match: re.Match[str], low: str, hour24: bool) -> DayTime | None:
         minutes = 0
     span = Span(*match.span())
     if lead in {"before", "by", "until", "till", "not after", "no later than"}:
-        return DayTime(min(DAY_START_MIN, minutes), minutes, span, relation="before", literal=literal)
+        minutes = minutes or 1440                       # before midnight: the end of the day
+        return DayTime(min(DAY_START_MIN, minutes - 1), minutes, span, relation="before", literal=literal)
     if lead in {"after", "not before", "no earlier than", "not until", "since"}:
         return DayTime(minutes, max(DAY_END_MIN, minutes + 60), span, relation="after", literal=literal)
     if lead == "from":

@@ -279,8 +279,7 @@ _Build = Callable[[re.Match[str], date, bool], list[Days]]
 _BUILDERS: tuple[tuple[re.Pattern[str], _Build], ...] = tuple((re.compile(rf"(?<![\w'’]){p}"), b) for p, b in (
     (rf"(?:in\s+|during\s+)?(?:the\s+)?week\s+(?:of|starting(?:\s+on)?|beginning)\s+(?P<day>(?:the\s+)?(?:{_MONTH}\s"
      rf"+\d{{1,2}}(?:st|nd|rd|th)?|{ORDINAL}(?:\s+of\s+{_MONTH})?|\d{{1,2}}\.?\s+{_MONTH}|{_WD}))(?!\w)", _week_of),
-    (r"(?:the\s+)?day\s+after\s+tomorrow\b|tomorrow(?![’']?s\s+\w+\s+note)|tmrw\b|today\b|yesterday\b|(?=tonight\b)|"
-     r"(?=this\s+(?:morning|afternoon|evening)\b)", _relative_day),
+    (r"(?:the\s+)?day\s+after\s+tomorrow\b|tomorrow\b|tmrw\b|today\b|yesterday\b", _relative_day),
     (rf"{_LEAD_DAY}(?:the\s+)?(?P<year>20\d\d)-(?P<m>\d{{1,2}})-(?P<d>\d{{1,2}})\b", _iso),
     (rf"(?:from\s+|between\s+)?(?:the\s+)?(?P<a>\d{{1,2}}(?:st|nd|rd|th)?)\s*(?:-|–|to|and|until|till|"
      rf"through)\s*(?:the\s+)?(?P<b>\d{{1,2}}(?:st|nd|rd|th)?)\s+(?:of\s+)?(?P<mon>{_MONTH})", _date_range),

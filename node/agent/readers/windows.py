@@ -8,6 +8,7 @@ night when clocks change is right. Must not know tools or calendars.
 import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import islice
 from zoneinfo import ZoneInfo
 
 from node.agent.ports import Interval, Span
@@ -20,6 +21,7 @@ __all__ = ["Locale", "When", "read_when", "wall_time"]
 
 _SOON = re.compile(r"\b(?:as\s+soon\s+as\s+possible|asap|at\s+the\s+earliest|(?:the\s+)?(?:next|first)\s+(?:free|"
                    r"possible|available)\s+\w+|soon)\b")
+_TODAY = re.compile(r"this\b|tonight\b")
 _OPEN_DAYS = 14
 """How far a search goes when only one side was said."""
 _AT_MIN = 60
@@ -131,11 +133,12 @@ class When:
             self.day_from_min is None or any((after - first).days > _DAYS_LIMIT for first, after in ranges)
         ):
             return tuple((wall_time(first, 0, self.zone), wall_time(after, 0, self.zone)) for first, after in ranges)
-        return tuple(
+        daily = (
             (wall_time(day, self.day_from_min or 0, self.zone), wall_time(day, self.day_to_min or 1440, self.zone))
             for first, after in ranges for day in (first + timedelta(days=n) for n in range((after - first).days))
             if day.weekday() not in self.excluded_weekdays and day not in self.excluded_days
-        )[:_DAYS_LIMIT]
+        )
+        return tuple((start, end) for start, end in islice(daily, _DAYS_LIMIT) if start < end)
 
 
 def wall_time(day: date, minute: int, zone: ZoneInfo) -> datetime:
@@ -160,6 +163,8 @@ def read_when(text: str, now: datetime, locale: Locale) -> When:
     windows, lower = _windows(said_days, today)
     if offset_day and not windows:
         windows = [(offset_day, offset_day + timedelta(days=1))]
+    if not windows and any(item.part and _TODAY.match(item.span.of(fold(text))) for item in said_times):
+        windows = [(today, today + timedelta(days=1))]
     bounds = _times(said_times)
     return When(
         windows=tuple(windows),
