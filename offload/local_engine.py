@@ -101,6 +101,14 @@ class LocalEngine:
         """Load a model before anyone asks. Raises EngineError."""
         await (await self._host_for(model)).ready()
 
+    def rescan(self) -> None:
+        """Look at the folders anew before the next request: a model was added or removed."""
+        self._scanned_s = float("-inf")
+
+    def set_default(self, name: str) -> None:
+        """The model that answers requests which name none, from now on."""
+        self._default = name
+
     def release(self) -> None:
         """End every quarantine: the owner says it is fixed."""
         for host, _ in self._hosts.values():

@@ -115,8 +115,8 @@ def main(args: list[str] | None = None) -> NoReturn:
     except CommandFailure as failure:
         _fail(failure, "--json" in given)
     except KithError as error:
-        failure = CommandFailure(error.text, hint=error.hint, exit_code=error.exit_code, code=error.code)
-        _fail(failure, "--json" in given)
+        known = CommandFailure(error.text, hint=error.hint, exit_code=error.exit_code, code=error.code)
+        _fail(known, "--json" in given)
     except click.exceptions.Exit as leaving:
         sys.exit(leaving.exit_code)
     except click.Abort:

@@ -63,6 +63,8 @@ class Networking:
         self._session: trio.CancelScope | None = None
         self._changed = trio.Event()
         self._settled = trio.Event()
+        self.listening = trio.Event()
+        """Set once, when this node first listens."""
 
     async def run(
         self, listen: Sequence[str], *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
@@ -96,6 +98,7 @@ class Networking:
             async with trio.open_nursery() as nursery:
                 addresses = await nursery.start(self._network.serve, self._listen)
                 log.info("listening on %d addresses", len(addresses))
+                self.listening.set()
                 self._listen = tuple(self._network.addresses())  # ports that were chosen are kept over mode changes
                 self._links = self._links_class(
                     self._network, self.open_channel, self._wiring.hello, self._wiring.on_event, self._entropy

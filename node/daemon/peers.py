@@ -5,9 +5,10 @@ follows real contact:
 a peer is here while its link beats. Must not know streams or what is asked of a peer.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from node.agent.tools.peers import PeerEntry
 from node.api.views import PeerView as PeerScreen
 from node.clock import Clock, from_ms, to_ms
 from node.daemon.grants import Grants
@@ -59,7 +60,8 @@ class Roster:
     """All paired peers. load() first; afterwards rows here and in the database are the same."""
 
     def __init__(
-        self, database: Database, book: PeerBook, grants: Grants, clock: Clock, style_of: Callable[[str | None], str]
+        self, database: Database, book: PeerBook, grants: Grants, clock: Clock,
+        style_of: Callable[[str | None], Awaitable[str]],
     ) -> None:
         """style_of: the placeholder style that suits a model digest best."""
         self._database = database
@@ -150,7 +152,7 @@ class Roster:
         state = self._states.get(peer_id)
         if state is None:
             return None
-        return PeerView(peer_id, state.row.name, state.row.trust, style=self._style_of(model_digest))
+        return PeerView(peer_id, state.row.name, state.row.trust, style=await self._style_of(model_digest))
 
     # -- for the router --
 
@@ -206,6 +208,16 @@ class Roster:
             last_contact=None if row.seen_ms is None else from_ms(row.seen_ms).isoformat(timespec="seconds"),
             waiting_messages=count,
         )
+
+    async def peers(self) -> list[PeerEntry]:
+        """Every peer as the agent's tool tells it. Implements node.agent.tools.peers.PeerDirectory."""
+        return [
+            PeerEntry(
+                state.row.name, state.row.trust, state.presence is not None,
+                tuple(sorted(state.presence.capabilities)) if state.presence else (),
+            )
+            for state in sorted(self._states.values(), key=lambda state: state.row.name)
+        ]
 
     async def all(self) -> list[PeerScreen]:
         """Every peer, with how many messages wait for it."""

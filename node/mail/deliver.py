@@ -17,6 +17,7 @@ from node.errors import KithError
 from node.privacy.egress import Egress, EgressClearance
 from node.privacy.policy import PeerView
 from node.store import mail
+from node.store.connection import Connection
 from node.store.database import Database
 from node.store.mail import OutboxRow, OutboxState
 from protocol.channel import FrameChannel
@@ -249,7 +250,15 @@ class _MailStream:
         await self._database.write(mail.mark_sent, self._peer.peer_id, row.seq)
 
     async def _settle(self, upto_seq: int) -> None:
-        await self._database.write(mail.acknowledge, self._peer.peer_id, upto_seq, to_ms(self._clock.now()))
+        """Note what the peer has durably, and close the ledger entries of these messages, in one transaction."""
+        settled = [seq for seq in self._clearances if seq <= upto_seq]
+        closings = [self._clearances.pop(seq).closing("delivered") for seq in settled]
+        now_ms = to_ms(self._clock.now())
+
+        def settle(tx: Connection) -> None:
+            mail.acknowledge(tx, self._peer.peer_id, upto_seq, now_ms)
+            for close in closings:
+                close(tx)
+
+        await self._database.write(settle)
         self.acknowledged += 1
-        for seq in [seq for seq in self._clearances if seq <= upto_seq]:
-            await self._clearances.pop(seq).close("delivered")

@@ -155,6 +155,10 @@ def _write_settings(home: Path, name: str) -> None:
         'mode = "lan"',
         'time_zone = "Europe/London"',
         "",
+        "[net]",
+        'listen = ["127.0.0.1"]',
+        "pair_lan = false",
+        "",
         "[sources]",
         *(f'{kind} = "{path}"' for kind, path in sources.items()),
     ]

@@ -1,0 +1,87 @@
+"""The node as status, mode and doctor see it. Implements node.api.ports.NodeControl; answers from the first moment on.
+
+status never waits: what needs the database is refreshed in the background and shown as last seen. Must not know
+services.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from node.api.failures import Starting
+from node.api.views import DoctorView, PeerView, StatusView
+from node.clock import Clock
+from node.errors import UsageError
+
+__all__ = ["Control", "Figures"]
+
+MODES = ("offline", "lan", "online")
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What status shows besides the node itself."""
+
+    peers: tuple[PeerView, ...] = ()
+    queued_messages: int = 0
+    left_entries: int = 0
+    left_bytes: int = 0
+    kept_back: int = 0
+    model: str | None = None
+    model_state: str = "unknown"
+
+
+class Control:
+    """State of one node. The callables are set as the parts come up."""
+
+    def __init__(self, name: str, peer_id: str, mode: str, clock: Clock, stop: Callable[[], None]) -> None:
+        self._name = name
+        self._peer_id = peer_id
+        self._clock = clock
+        self._stop = stop
+        self._begun_s = clock.monotonic_s()
+        self.figures = Figures()
+        self.stage: Callable[[], str] = lambda: "opening data"
+        self.mode: Callable[[], str] = lambda: mode
+        self.addresses: Callable[[], list[str]] = list
+        self.peers: Callable[[], tuple[PeerView, ...]] = tuple
+        self.switch: Callable[[str], Awaitable[int]] | None = None
+        self.look: Callable[[], Awaitable[DoctorView]] | None = None
+
+    def status(self) -> StatusView:
+        """One screen; never waits."""
+        figures = self.figures
+        return StatusView(
+            version=version("kith-node"), name=self._name, peer_id=self._peer_id, mode=self.mode(), stage=self.stage(),
+            uptime_s=round(self._clock.monotonic_s() - self._begun_s, 1), model=figures.model,
+            model_state=figures.model_state, addresses=self.addresses(), peers=list(self.peers()),
+            queued_messages=figures.queued_messages, left_today_entries=figures.left_entries,
+            left_today_bytes=figures.left_bytes, kept_back_today=figures.kept_back,
+        )
+
+    async def doctor(self) -> DoctorView:
+        """All checks. Raises Starting before the data is open."""
+        if self.look is None:
+            raise Starting(f"The node is still starting ({self.stage()}).")
+        return await self.look()
+
+    async def set_mode(self, mode: str) -> dict[str, Any]:
+        """Switch the mode. Raises UsageError, Starting."""
+        if mode not in MODES:
+            raise UsageError(f"{mode!r} is no mode.", hint=f"Choose one of: {', '.join(MODES)}")
+        if self.switch is None:
+            raise Starting(f"The node is still starting ({self.stage()}).")
+        before = self.mode()
+        closed = await self.switch(mode)
+        if mode == before:
+            text = "unchanged"
+        elif mode == "offline":
+            text = f"{closed} peers closed; messages wait; the agent works on"
+        else:
+            text = "peers are being called"
+        return {"from": before, "to": mode, "text": text}
+
+    def stop(self) -> None:
+        """Begin an ordered shutdown."""
+        self._stop()

@@ -1,0 +1,107 @@
+"""kith doctor: every check with what to do about it, each within its own deadline. Must not mend anything."""
+
+from collections.abc import Mapping, Sequence
+
+import trio
+
+from node import selfcheck
+from node.api.views import Check, DoctorView
+from node.clock import Clock
+from node.daemon.vault import FollowingVault
+from node.paths import Paths
+from node.privacy.ledger import Ledger
+from node.scan.client import ScanWorker
+from node.sources.ics import Calendars
+from node.sources.vcf import Contacts
+from node.store.database import Database
+from offload.ports import Engine
+
+__all__ = ["Doctor"]
+
+DEADLINE_S = 20.0
+
+
+class Doctor:
+    """Looks at one node."""
+
+    def __init__(
+        self, *, paths: Paths, clock: Clock, database: Database, ledger: Ledger, engine: Engine, scan: ScanWorker,
+        calendars: Calendars, contacts: Contacts, vault: FollowingVault, unknown_env: Sequence[str],
+    ) -> None:
+        self._paths = paths
+        self._clock = clock
+        self._database = database
+        self._ledger = ledger
+        self._engine = engine
+        self._scan = scan
+        self._calendars = calendars
+        self._contacts = contacts
+        self._vault = vault
+        self._unknown_env = unknown_env
+
+    async def look(self) -> DoctorView:
+        """All checks, in the order an owner would want them."""
+        checks = [
+            Check(name=one.name, state=one.state, text=one.text, hint=one.hint)
+            for one in await trio.to_thread.run_sync(selfcheck.run, self._paths, self._clock)
+        ]
+        for name, look in (
+            ("database", self._look_at_database), ("ledger", self._look_at_ledger), ("engine", self._look_at_engine),
+            ("vault", self._look_at_sources),
+        ):
+            with trio.move_on_after(DEADLINE_S) as deadline:
+                checks += await look()
+            if deadline.cancelled_caught:
+                checks.append(Check(name=name, state="problem", text=f"no answer within {DEADLINE_S:.0f} s"))
+        checks.append(self._look_at_guard())
+        if self._unknown_env:
+            names = ", ".join(self._unknown_env)
+            checks.append(Check(name="environment", state="warning", text=f"not settings of kith: {names}"))
+        return DoctorView(checks=checks)
+
+    async def _look_at_database(self) -> list[Check]:
+        damage = await self._database.check()
+        if damage:
+            return [Check(name="database", state="problem", text="; ".join(damage[:3]), hint="Restore a backup.")]
+        return [Check(name="database", state="ok", text="every page is sound")]
+
+    async def _look_at_ledger(self) -> list[Check]:
+        report = await self._ledger.verify()
+        if report.ok:
+            return [Check(name="ledger", state="ok", text=f"{report.entries} entries, chain intact")]
+        found = "; ".join(report.problems[:3])
+        return [Check(name="ledger", state="problem", text=found, hint="See: kith ledger verify")]
+
+    async def _look_at_engine(self) -> list[Check]:
+        health = await self._engine.health()
+        if health.state == "no_model":
+            return [Check(name="model", state="warning", text="no model on this device",
+                          hint="Add one: kith models add FILE.gguf. Peers can still compute for you.")]
+        name = health.model.name if health.model else "no model"
+        text = f"{name} {health.state}, {health.threads} threads" + (f", {health.backend}" if health.backend else "")
+        state = "problem" if health.state == "quarantined" else "ok"
+        return [Check(name="model", state=state, text=text + (f"; {health.detail}" if health.detail else "")),
+                *_box("engine box", health.box), *_box("scan box", self._scan.box)]
+
+    async def _look_at_sources(self) -> list[Check]:
+        await self._vault.refresh()
+        problems = await trio.to_thread.run_sync(lambda: [*self._calendars.problems(), *self._contacts.problems()])
+        found = [Check(name="sources", state="warning", text=str(problem), hint="Mend or remove that file.")
+                 for problem in problems[:5]]
+        return [*found, Check(name="vault", state="ok", text=f"{self._vault.size or 0} personal values are known")]
+
+    def _look_at_guard(self) -> Check:
+        return Check(
+            name="detectors", state="warning",
+            text="not installed: free text to a peer is shown to you and needs your yes",
+        )
+
+
+def _box(name: str, held: Mapping[str, str]) -> list[Check]:
+    missing = {layer: why for layer, why in held.items() if why != "held"}
+    if not held:
+        return []
+    if missing:
+        text = "; ".join(f"{layer}: {why}" for layer, why in missing.items())
+        return [Check(name=name, state="warning", text=f"not all layers hold: {text}")]
+    return [Check(name=name, state="ok", text=", ".join(held))]

@@ -1,0 +1,74 @@
+"""The ledger as the owner reads it. Implements node.api.ports.Ledger. Must not know how entries are made."""
+
+import re
+from datetime import datetime, timedelta
+
+from node.api.views import LedgerEntryView, LedgerReport
+from node.clock import Clock, from_ms, to_ms
+from node.daemon.peers import Roster
+from node.errors import UsageError
+from node.privacy.ledger import EntryView, Ledger
+
+__all__ = ["LedgerDesk"]
+
+_SPAN = re.compile(r"(\d{1,4})([smhd])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+DAY_LIMIT = 10_000
+
+
+class LedgerDesk:
+    """Reads one ledger."""
+
+    def __init__(self, ledger: Ledger, roster: Roster, clock: Clock) -> None:
+        self._ledger = ledger
+        self._roster = roster
+        self._clock = clock
+
+    async def entries(self, *, since: str | None, peer: str | None, limit: int) -> list[LedgerEntryView]:
+        """Newest first. since: 1d, 2h, 30m or an ISO time. Raises UsageError, UnknownPeer."""
+        found = await self._ledger.newest(
+            limit=limit, peer_id=self._roster.find(peer) if peer else None,
+            since_ms=to_ms(self._since(since)) if since else None,
+        )
+        return [self._view(entry, with_texts=False) for entry in found]
+
+    async def entry(self, entry_id: int) -> LedgerEntryView:
+        """One entry with the exact texts that left. Raises UsageError."""
+        found = await self._ledger.view(entry_id)
+        if found is None:
+            raise UsageError(f"There is no ledger entry {entry_id}.", hint="See them: kith ledger")
+        return self._view(found, with_texts=True)
+
+    async def verify(self) -> LedgerReport:
+        """Check the whole chain."""
+        report = await self._ledger.verify()
+        return LedgerReport(
+            ok=report.ok, entries=report.entries, head=report.head_digest.hex(), problems=list(report.problems)
+        )
+
+    async def today(self) -> tuple[int, int, int]:
+        """(entries, bytes, values kept back) since midnight UTC."""
+        midnight = self._clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+        found = await self._ledger.newest(limit=DAY_LIMIT, since_ms=to_ms(midnight))
+        sent = sum(entry.close.sent_bytes for entry in found if entry.close)
+        return len(found), sent, sum(entry.entry.substitutions for entry in found)
+
+    def _since(self, text: str) -> datetime:
+        if span := _SPAN.fullmatch(text):
+            return self._clock.now() - timedelta(**{_UNITS[span[2]]: int(span[1])})
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            raise UsageError(f"{text!r} is no time.", hint="Use 1d, 2h, 30m or 2026-03-18T09:30") from None
+        return moment if moment.tzinfo is not None else moment.astimezone()
+
+    def _view(self, found: EntryView, *, with_texts: bool) -> LedgerEntryView:
+        entry, close = found.entry, found.close
+        return LedgerEntryView(
+            entry_id=entry.seq, at=from_ms(entry.at_ms).isoformat(timespec="seconds"),
+            peer=self._roster.name_of(entry.peer_id), purpose=entry.purpose, level=entry.level,
+            size_bytes=close.sent_bytes if close else 0, substitutions=entry.substitutions,
+            outcome=close.outcome if close else "open", digest=found.digest.hex(),
+            texts=list(found.texts) if with_texts and found.texts is not None else None,
+            approved_by=entry.approved_by,
+        )

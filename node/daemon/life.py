@@ -1,0 +1,215 @@
+"""The life of a node: the API first, then data, services and network, all in one nursery; and the way down in order.
+
+On the way down the peers are told first, then work is cancelled, then the workers end, then the databases are
+closed. Must not know what a part does.
+"""
+
+import logging
+import signal
+from collections.abc import Callable, Sequence
+
+import trio
+
+from node.api.app import build_app
+from node.api.ports import Services
+from node.api.questions import Questions
+from node.api.server import serve_api
+from node.clock import new_id
+from node.config import Config, set_value
+from node.daemon.asking import Asking
+from node.daemon.composition import Composition
+from node.daemon.control import Control, Figures
+from node.daemon.lan import lan_addresses
+from node.daemon.messages import Messages
+from node.daemon.pairing import Pairing
+from node.daemon.parts import Parts, build_parts
+from node.identity.keystore import Identity
+from node.identity.pair import PairingDriver
+from node.net.addresses import parse
+from node.paths import Paths
+from node.store import approvals, mail, settings
+from node.store.database import Database
+from node.store.schema import INDEX, KITH
+from offload.errors import OffloadError
+from offload.ports import EngineHealth
+
+__all__ = ["Node"]
+
+log = logging.getLogger(__name__)
+
+PORT_KEY = "net.port"
+LAN_KEY = "net.lan"
+REFRESH_S = 1.0
+ADVERT_EVERY = 5
+GOODBYE_S = 1.0
+CLOSE_S = 5.0
+CRASHED_PURPOSES = frozenset({"infer", "query", "answer"})  # a message's entry stays open until it is delivered
+
+
+class Node:
+    """One node; run() is its whole life."""
+
+    def __init__(
+        self, config: Config, paths: Paths, identity: Identity, composition: Composition, on_ready: Callable[[], None]
+    ) -> None:
+        self._config = config
+        self._paths = paths
+        self._identity = identity
+        self._composition = composition
+        self._on_ready = on_ready
+        self._stopping = trio.Event()
+        node = config.settings.node
+        self._control = Control(node.name, identity.peer_id, node.mode, composition.clock, self._stopping.set)
+        self._questions = Questions(lambda: new_id(composition.entropy))
+        self._services = Services(node=self._control)
+
+    async def run(self) -> None:
+        """Live until told to stop by a signal or over the API. Raises KithError when it cannot start."""
+        async with trio.open_nursery() as outer:
+            outer.start_soon(self._watch_signals)
+            app = build_app(self._services, self._questions)
+            await outer.start(serve_api, app, self._paths.socket, self._stopping.wait)
+            database = await Database.open(self._paths.database, self._identity.subkey("database"), KITH)
+            index = await Database.open_rebuildable(self._paths.index_database, self._identity.subkey("index"), INDEX)
+            try:
+                await self._live(database, index)
+            finally:
+                with trio.move_on_after(CLOSE_S, shield=True):
+                    await index.close()
+                    await database.close()
+                self._stopping.set()
+            outer.cancel_scope.cancel()
+
+    async def _watch_signals(self) -> None:
+        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for _ in signals:
+                if self._stopping.is_set():
+                    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second one ends the process at once
+                    signal.raise_signal(signal.SIGINT)
+                self._stopping.set()
+
+    async def _live(self, database: Database, index: Database) -> None:
+        parts = build_parts(
+            config=self._config, paths=self._paths, identity=self._identity, database=database, index=index,
+            questions=self._questions, composition=self._composition, mode=self._config.settings.node.mode,
+        )
+        now_ms = int(self._composition.clock.now().timestamp() * 1000)
+        await database.write(approvals.close_pending, now_ms)
+        crashed = await parts.ledger.close_crashed(purposes=CRASHED_PURPOSES)
+        if crashed:
+            log.info("%d requests were cut off by the last stop", crashed)
+        await parts.roster.load()
+        async with trio.open_nursery() as nursery:
+            self._attach_control(parts)
+            for run in (parts.engine.run, parts.scan.run, parts.deliverer.run, parts.serving.run):
+                await nursery.start(run)
+            await parts.serving.refresh_adverts()
+            finished = await parts.agent.start()
+            if finished:
+                log.info("%d writes that a stop had interrupted are in place now", finished)
+            self._attach_services(parts, database)
+            nursery.start_soon(self._keep_figures, parts, database)
+            nursery.start_soon(self._index, parts)
+            await nursery.start(parts.networking.run, await self._listen_addresses(database))
+            nursery.start_soon(self._keep_port, parts, database)
+            await self._stopping.wait()
+            log.info("stopping")
+            with trio.move_on_after(GOODBYE_S):
+                await parts.networking.leave("shutdown")
+            nursery.cancel_scope.cancel()
+
+    # -- wiring to the API --
+
+    def _attach_control(self, parts: Parts) -> None:
+        control, networking = self._control, parts.networking
+        control.stage = lambda: networking.stage
+        control.mode = lambda: networking.mode
+        control.addresses = networking.addresses
+        control.switch = networking.set_mode
+        control.look = parts.doctor.look
+        control.peers = lambda: tuple(parts.roster.screens(self._waiting))
+        self._waiting: dict[str, int] = {}
+
+    def _attach_services(self, parts: Parts, database: Database) -> None:
+        composition = self._composition
+        driver = PairingDriver(
+            database=database, identity=self._identity, clock=composition.clock, entropy=composition.entropy,
+            node_name=lambda: self._config.settings.node.name, addresses=parts.networking.addresses,
+        )
+        pairing = Pairing(
+            driver, parts.networking, parts.gate, parts.roster, parts.desk, composition.clock,
+            lan=lambda: self._lan(parts), keep_lan=lambda added: self._keep_lan(added),
+        )
+        parts.pair.serve = pairing.serve
+        services = self._services
+        services.asking = Asking(parts.agent, parts.conversations)
+        services.pairing = pairing
+        services.peers = parts.roster
+        services.ledger = parts.ledger_desk
+        services.models = parts.shelf
+        services.messages = Messages(database, parts.outbox, parts.deliverer, parts.roster, parts.desk)
+        services.searching = parts.searching
+        services.conversations = parts.conversations
+
+    # -- listening --
+
+    async def _listen_addresses(self, database: Database) -> list[str]:
+        """The configured hosts with the configured port, or the one that was chosen on an earlier start."""
+        net = self._config.settings.net
+        port = net.port or int(await database.read(settings.get, PORT_KEY) or 0)
+        listen = [f"/ip{6 if ':' in host else 4}/{host}/tcp/{port}" for host in net.listen]
+        return listen
+
+    async def _keep_port(self, parts: Parts, database: Database) -> None:
+        """Remember the port that was chosen, so that peers find this node again after a restart."""
+        await parts.networking.listening.wait()
+        port = parse(parts.networking.addresses()[0]).port
+        await database.write(settings.put, PORT_KEY, str(port))
+
+    def _lan(self, parts: Parts) -> list[str]:
+        if not self._config.settings.net.pair_lan:
+            return []
+        listening = parts.networking.addresses()
+        return lan_addresses(parse(listening[0]).port) if listening else []
+
+    def _keep_lan(self, added: Sequence[str]) -> None:
+        """A successful pairing keeps the local network's listeners for the next start too."""
+        hosts = [*self._config.settings.net.listen, *(parse(address).host for address in added)]
+        set_value(self._paths.config_file, "net.listen", ",".join(dict.fromkeys(hosts)))
+
+    # -- background --
+
+    async def _index(self, parts: Parts) -> None:
+        await parts.searching.start()
+
+    async def _keep_figures(self, parts: Parts, database: Database) -> None:
+        """Refresh what status shows, expire old messages, and tell peers of changed models."""
+        ready = False
+        rounds = 0
+        while True:
+            if not ready and parts.networking.stage == "ready":
+                ready = True
+                self._on_ready()
+            self._waiting = await database.read(mail.waiting)
+            entries, left, kept_back = await parts.ledger_desk.today()
+            health = await _health(parts)
+            self._control.figures = Figures(
+                queued_messages=sum(self._waiting.values()), left_entries=entries, left_bytes=left, kept_back=kept_back,
+                model=health.model.name if health and health.model else None,
+                model_state=health.state if health else "unknown",
+            )
+            if rounds % ADVERT_EVERY == 0:
+                await parts.outbox.expire()
+                if await parts.serving.refresh_adverts():
+                    parts.networking.readvertise()
+            rounds += 1
+            await trio.sleep(REFRESH_S)
+
+
+async def _health(parts: Parts) -> EngineHealth | None:
+    try:
+        return await parts.engine.health()
+    except OffloadError as error:
+        log.warning("the engine's health is unknown: %s", error.code)
+        return None
+

@@ -1,0 +1,237 @@
+"""Builds every part of a node over its opened database, and wires them. Pure construction: nothing runs yet.
+
+Must not know the life of the node: who starts, in what order, and how it ends.
+"""
+
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC
+from pathlib import Path
+
+import trio
+
+from node.agent.gate import load_gate
+from node.agent.loop import Agent
+from node.agent.readers.windows import Locale
+from node.agent.records import StoredConversations, StoredJournal
+from node.agent.skills.book_meeting import BookMeeting
+from node.agent.skills.registry import Skills
+from node.agent.tools.builtin import builtin_tools
+from node.agent.turn import AgentParts, AgentSettings
+from node.api.questions import Questions
+from node.clock import new_id
+from node.config import Config, set_value
+from node.daemon.composition import Composition
+from node.daemon.conversations import Conversations
+from node.daemon.doctor import Doctor
+from node.daemon.grants import Grants
+from node.daemon.ledger import LedgerDesk
+from node.daemon.local_model import OwnModel
+from node.daemon.models import ModelShelf
+from node.daemon.networking import Networking, Wiring
+from node.daemon.owner import APPROVAL_DEADLINE_S, OwnerDesk
+from node.daemon.peers import Roster
+from node.daemon.searching import Openings, PassageGuard, QueryDesk, Searching, StoredShares
+from node.daemon.serving import Serving
+from node.daemon.thinker import Thinker
+from node.daemon.usage import StoredUsage
+from node.daemon.vault import FollowingVault
+from node.identity.keystore import Identity
+from node.identity.peerbook import PeerBook
+from node.mail.deliver import Deliverer
+from node.mail.outbox import Outbox
+from node.mail.receive import Receiver
+from node.net.gate import Gate
+from node.paths import Paths
+from node.privacy.egress import Egress
+from node.privacy.ledger import Ledger
+from node.privacy.ledger_head import FileHeadKeeper, SeedSigner
+from node.privacy.ledger_rows import StoredLedgerRows
+from node.privacy.nets import SecretsNet
+from node.scan.client import ScanWorker
+from node.sources.ics import Calendars
+from node.sources.notes import NoteFolder
+from node.sources.searchable import SearchableFolders
+from node.sources.vcf import Contacts
+from node.store.database import Database
+from node.store.fts import FtsIndex
+from node.zone import owner_zone
+from offload.local_engine import LocalEngine
+from offload.model_host import HostLimits
+from offload.quota import QuotaBook
+from offload.server import InferenceServer
+from protocol.channel import FrameChannel
+from protocol.names import MAIL
+from search.client import SearchClient
+from search.indexer import Indexer
+from search.server import QueryServer
+
+__all__ = ["Parts", "build_parts"]
+
+SHARED_MODELS = Path(sys.prefix) / "share" / "kith" / "models"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Every part that runs, is asked by the API, or must be closed."""
+
+    engine: LocalEngine
+    scan: ScanWorker
+    gate: Gate
+    networking: Networking
+    roster: Roster
+    serving: Serving
+    deliverer: Deliverer
+    outbox: Outbox
+    agent: Agent
+    conversations: Conversations
+    ledger: Ledger
+    ledger_desk: LedgerDesk
+    shelf: ModelShelf
+    searching: Searching
+    doctor: Doctor
+    desk: OwnerDesk
+    vault: FollowingVault
+    pair: "PairSlot"
+
+
+class PairSlot:
+    """Where the pairing service is put once it exists: strangers' streams go to it, and are dropped before that."""
+
+    def __init__(self) -> None:
+        self.serve: Callable[[FrameChannel], Awaitable[None]] = _refuse
+
+
+async def _refuse(channel: FrameChannel) -> None:
+    await channel.reset()
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The owner's own data."""
+
+    calendars: Calendars
+    contacts: Contacts
+    notes: NoteFolder
+    files: dict[str, NoteFolder]
+
+
+def open_sources(config: Config, paths: Paths) -> Sources:
+    """The owner's folders as configured; kith's own data folder where nothing is said."""
+    settings = config.settings.sources
+    zone = owner_zone(settings.time_zone)
+
+    def folder(setting: str, name: str) -> Path:
+        return Path(setting).expanduser() if setting else paths.data_dir / name
+
+    contacts = Contacts(folder(settings.contacts, "contacts"))
+    calendars = Calendars(folder(settings.calendar, "calendar"), zone, people=contacts.names)
+    files = {Path(one).name: NoteFolder(Path(one).expanduser(), suffixes=None) for one in settings.files}
+    return Sources(calendars, contacts, NoteFolder(folder(settings.notes, "notes")), files)
+
+
+def build_parts(
+    *, config: Config, paths: Paths, identity: Identity, database: Database, index: Database, questions: Questions,
+    composition: Composition, mode: str,
+) -> Parts:
+    """All parts of one node. Raises ConfigError for settings that name nothing usable."""
+    clock, entropy = composition.clock, composition.entropy
+    settings = config.settings
+    name = settings.node.name
+
+    def fresh_id() -> str:
+        return new_id(entropy)
+
+    sources = open_sources(config, paths)
+    desk = OwnerDesk(questions, clock)
+    vault = FollowingVault(sources.calendars, sources.contacts, clock)
+    secrets = SecretsNet()
+    inspector = composition.make_inspector(vault, secrets)
+    ledger = Ledger(
+        StoredLedgerRows(database), FileHeadKeeper(paths.state_dir / "ledger.head"),
+        SeedSigner(identity.subkey("ledger-head")), chain_key=identity.subkey("ledger-chain"),
+        seal_key=identity.subkey("ledger-seal"), clock=clock,
+    )
+    shares = StoredShares(database)
+    egress = Egress(inspector=inspector, ledger=ledger, shares=shares, new_id=fresh_id, observer=composition.tap)
+
+    engine = LocalEngine(
+        [paths.models_dir, *(Path(one).expanduser() for one in settings.models.folders), SHARED_MODELS],
+        cache_dir=paths.state_dir, default_model=settings.models.default or None,
+        limits=HostLimits(context_tokens=settings.models.context_tokens), threads=settings.models.threads or None,
+    )
+    scan = ScanWorker()
+
+    async def style_of(digest: str | None) -> str:
+        found = [info.placeholder_style for info in await engine.models() if info.digest == digest]
+        return found[0] if found else "brackets"
+
+    roster: Roster
+    book = PeerBook(database, identity, clock, cut=lambda peer_id: roster.cut(peer_id))
+    grants = Grants(book, clock)
+    roster = Roster(database, book, grants, clock, style_of)
+    serving = Serving(name, engine, grants, roster)
+    gate = Gate()
+    networking = Networking(
+        identity, gate, egress, entropy, Wiring(serving.on_channel, serving.on_event, serving.hello, roster.known),
+        mode=mode,
+    )
+    roster.networking = networking
+
+    shelf = ModelShelf(engine, paths.models_dir, lambda model: set_value(paths.config_file, "models.default", model))
+    thinker = Thinker(
+        node_name=name, engine=engine, egress=egress, peers=roster, open_channel=networking.open_channel, ask=desk,
+        mode=lambda: networking.mode, default_model=shelf.default,
+    )
+    registry = builtin_tools(
+        calendars=sources.calendars, contacts=sources.contacts, notes=sources.notes, files=sources.files, peers=roster,
+        clock=clock,
+    )
+
+    async def names() -> tuple[str, ...]:
+        return tuple(await trio.to_thread.run_sync(sources.contacts.names))
+
+    agent = Agent(
+        AgentParts(
+            registry=registry, skills=Skills((BookMeeting(sources.calendars),)), embedder=scan, gate=load_gate(),
+            names=names, thinker=thinker, approver=desk, journal=StoredJournal(database, clock),
+            conversations=StoredConversations(database, clock, entropy), clock=clock, new_id=fresh_id,
+            model=OwnModel(engine, fresh_id),
+        ),
+        AgentSettings(
+            locale=Locale(owner_zone(settings.sources.time_zone)), node_name=name,
+            approval_deadline_s=APPROVAL_DEADLINE_S,
+        ),
+    )
+
+    fts = FtsIndex(index)
+    folders = SearchableFolders()
+    indexer = Indexer(folders, fts)
+    client = SearchClient(fts, Openings(networking), QueryDesk(egress, inspector, roster, desk), entropy)
+    searching = Searching(client, indexer, folders, sources.notes.root, database, roster, inspector, clock)
+    guard = PassageGuard(egress, roster, desk)
+    deliverer = Deliverer(
+        database, egress, lambda peer_id: networking.open_channel(peer_id, MAIL), roster.view, clock
+    )
+    pair = PairSlot()
+    serving.attach(
+        networking=networking,
+        inference=InferenceServer(
+            engine, grants, QuotaBook(StoredUsage(database), lambda: clock.now().astimezone(UTC).date())
+        ),
+        queries=QueryServer(fts, grants, shares, guard, guard),
+        receiver=Receiver(database, clock, lambda peer_id, message_id: None),
+        deliverer=deliverer,
+        pair=lambda channel: pair.serve(channel),
+    )
+    doctor = Doctor(
+        paths=paths, clock=clock, database=database, ledger=ledger, engine=engine, scan=scan,
+        calendars=sources.calendars, contacts=sources.contacts, vault=vault, unknown_env=config.unknown_env,
+    )
+    return Parts(
+        engine=engine, scan=scan, gate=gate, networking=networking, roster=roster, serving=serving,
+        deliverer=deliverer, outbox=Outbox(database, egress, clock, entropy), agent=agent,
+        conversations=Conversations(database), ledger=ledger, ledger_desk=LedgerDesk(ledger, roster, clock),
+        shelf=shelf, searching=searching, doctor=doctor, desk=desk, vault=vault, pair=pair,
+    )

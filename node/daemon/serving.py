@@ -1,0 +1,118 @@
+"""What this node does for peers: sends each stream to its service, greets with what it grants, follows who is here.
+
+Must not know how a service does its work.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from importlib.metadata import version
+
+import trio
+
+from node.daemon.grants import Grants
+from node.daemon.networking import Networking
+from node.daemon.peers import Roster
+from node.mail.deliver import Deliverer
+from node.mail.receive import Receiver
+from node.net.events import LinkDown, LinkUp, ModelsAdvertised, NetEvent, Refused
+from offload.ports import Engine
+from offload.server import InferenceServer
+from protocol.channel import FrameChannel
+from protocol.frames.link import Hello, ModelAdvert
+from protocol.grants import permits
+from protocol.names import INFER, LINK, MAIL, PAIR, PROTOCOLS, QUERY
+from search.server import QueryServer
+
+__all__ = ["Serving"]
+
+log = logging.getLogger(__name__)
+
+
+class Serving:
+    """The services of one node. attach() once they exist; run() keeps the advert fresh."""
+
+    def __init__(self, node_name: str, engine: Engine, grants: Grants, roster: Roster) -> None:
+        self._node_name = node_name
+        self._engine = engine
+        self._grants = grants
+        self._roster = roster
+        self._adverts: tuple[ModelAdvert, ...] = ()
+        self._contacts, self._contacted = trio.open_memory_channel[str](256)
+        self._routes: dict[str, Callable[[FrameChannel], Awaitable[None]]] = {}
+        self._deliverer: Deliverer | None = None
+
+    def attach(
+        self, *, networking: Networking, inference: InferenceServer, queries: QueryServer, receiver: Receiver,
+        deliverer: Deliverer, pair: Callable[[FrameChannel], Awaitable[None]],
+    ) -> None:
+        """Wire the services to their protocol ids."""
+        self._deliverer = deliverer
+        self._receiver = receiver
+        self._routes = {
+            LINK: networking.serve_link, INFER: inference.serve, QUERY: queries.serve, MAIL: self._take_mail,
+            PAIR: pair,
+        }
+
+    async def on_channel(self, channel: FrameChannel) -> None:
+        """Serve one stream that a peer opened."""
+        route = self._routes.get(channel.protocol)
+        if route is None:
+            await channel.reset()
+        else:
+            await route(channel)
+
+    async def _take_mail(self, channel: FrameChannel) -> None:
+        grant = self._grants.grant_for(channel.peer_id)
+        if grant is None or not permits(grant, "mail"):
+            await self._receiver.refuse(channel, "not_granted")
+        else:
+            await self._receiver.serve(channel)
+
+    def hello(self, peer_id: str) -> Hello:
+        """What this node says of itself to this peer: only what the peer may use."""
+        grant = self._grants.grant_for(peer_id)
+        services = grant.services if grant is not None else ()
+        models = tuple(
+            advert for advert in self._adverts
+            if grant is not None and permits(grant, "infer", model_name=advert.name, model_digest=advert.digest)
+        )
+        return Hello(self._node_name, version("kith-node"), PROTOCOLS, tuple(services), models)
+
+    async def refresh_adverts(self) -> bool:
+        """Read what the engine can serve; True when it changed."""
+        found = tuple(
+            ModelAdvert(info.name, info.digest, max(1, info.context_tokens), info.loaded)
+            for info in await self._engine.models()
+        )
+        changed, self._adverts = found != self._adverts, found
+        return changed
+
+    def on_event(self, event: NetEvent) -> None:
+        """One fact of the network."""
+        match event:
+            case LinkUp():
+                log.info("%s is here (%.1f ms)", event.peer_id, event.rtt_ms)
+                self._roster.link_up(event)
+                if self._deliverer is not None:
+                    self._deliverer.peer_up(event.peer_id)
+                try:
+                    self._contacts.send_nowait(event.peer_id)
+                except trio.WouldBlock:
+                    log.info("the contact with %s was not noted: too many at once", event.peer_id)
+            case LinkDown():
+                log.info("%s is gone (%s)", event.peer_id, event.reason)
+                self._roster.link_down(event)
+                if self._deliverer is not None:
+                    self._deliverer.peer_down(event.peer_id)
+            case ModelsAdvertised():
+                self._roster.models_changed(event)
+            case Refused():
+                log.info("refused %s, who is not paired", event.peer_id)
+            case _:
+                log.debug("network: %s", type(event).__name__)
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Note contacts durably, until cancelled."""
+        task_status.started()
+        async for peer_id in self._contacted:
+            await self._roster.note_contact(peer_id)

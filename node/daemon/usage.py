@@ -1,0 +1,25 @@
+"""What peers used of this node's models, kept per UTC day. Implements offload.quota.UsageLog."""
+
+from datetime import date
+
+from node.store import usage
+from node.store.database import Database
+
+__all__ = ["StoredUsage"]
+
+
+class StoredUsage:
+    """Counts over the table of days."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def tokens_on(self, peer_id: str, day: date) -> int:
+        """Prompt and output tokens of that day."""
+        return (await self._database.read(usage.on_day, peer_id, day.isoformat())).tokens
+
+    async def add_tokens(self, peer_id: str, day: date, *, prompt_tokens: int, output_tokens: int) -> None:
+        """Add one request to the day."""
+        await self._database.write(
+            usage.add, peer_id, day.isoformat(), requests=1, prompt_tokens=prompt_tokens, output_tokens=output_tokens
+        )
