@@ -227,8 +227,10 @@ class Muxer(IMuxedConn):  # type: ignore[misc]  # libp2p is untyped to mypy
             while self._outbox and size + len(self._outbox[0]) <= _NOISE_PLAINTEXT_BYTES:
                 size += len(self._outbox[0])
                 batch.append(self._outbox.popleft())
-            with trio.fail_after(self.limits.write_stall_s):
+            with trio.move_on_after(self.limits.write_stall_s) as stall:
                 await self.secured_conn.write(b"".join(batch))
+            if stall.cancelled_caught:  # half a message may be out: the connection is of no use any more
+                raise MuxViolation("the peer takes no data")
             self._outbox_bytes = max(0, self._outbox_bytes - size)
             self._flushed.unpark_all()
             if self.has_room():

@@ -1,4 +1,4 @@
-"""Nobody can fill the node: windows, memory, streams, waiting connections, connections per peer, and connections in a life."""
+"""Nobody can fill the node: windows, memory, streams, waiting connections, connections per peer and in a life."""
 
 from dataclasses import replace
 
@@ -20,6 +20,8 @@ from node.net.limits import NetLimits
 from node.net.muxer import Muxer
 
 MIB = 1 << 20
+HELD_NAME = roguepeer.HELLO + roguepeer.token(b"/test/held/1")
+SINK_NAME = roguepeer.HELLO + roguepeer.token(b"/test/sink/1")
 
 
 async def push(session: object, frame: bytes, total: int) -> int:
@@ -49,7 +51,7 @@ async def test_a_sender_over_its_window_is_closed_and_its_bytes_are_not_kept() -
     async with child("kith", "a", roguepeer.peer_id_of("rogue")) as a:
         before = a.rss_mib
         async with roguepeer.muxed(a.addresses[0], "rogue") as session:
-            await session.write(roguepeer.syn(1) + roguepeer.data(1, roguepeer.HELLO + roguepeer.token(b"/test/held/1")))
+            await session.write(roguepeer.syn(1) + roguepeer.data(1, HELD_NAME))
             await push(session, roguepeer.data(1, b"f" * 65_000), 80 * MIB)
             assert await hangs_up(session)
         assert a.alive
@@ -60,7 +62,7 @@ async def test_control_stock_keeps_everything_a_sender_pushes_over_its_window() 
     async with child("stock", "a") as a:
         before = a.rss_mib
         async with roguepeer.muxed(a.addresses[0], "rogue") as session:
-            await session.write(roguepeer.syn(1) + roguepeer.data(1, roguepeer.HELLO + roguepeer.token(b"/test/sink/1")))
+            await session.write(roguepeer.syn(1) + roguepeer.data(1, SINK_NAME))
             assert await push(session, roguepeer.data(1, b"f" * 65_000), 80 * MIB) >= 80 * MIB
             with trio.move_on_after(10):
                 while a.rss_mib - before < 60:
@@ -291,6 +293,7 @@ async def test_the_peers_address_is_known_on_ipv6() -> None:
 
 async def test_control_libp2ps_own_stream_has_no_address_on_ipv6() -> None:
     async with (
-        linked_pair(listen=[LOOPBACK6]) as (a, _b), await trio.open_tcp_stream("::1", port_of(a.addresses[0])) as stream,
+        linked_pair(listen=[LOOPBACK6]) as (a, _b),
+        await trio.open_tcp_stream("::1", port_of(a.addresses[0])) as stream,
     ):
         assert TrioTCPStream(stream).get_remote_address() is None
