@@ -8,12 +8,14 @@
     +-- BrokenSource       a file that cannot be understood; it is never overwritten
     +-- BadValue           a value that cannot be written into this kind of file
     +-- SourceChanged      the file is not as it was when the change was planned
+    +-- WriteFailed        the disk or its permissions did not allow it; nothing was written
 
 Texts may hold names of the owner's files: for the owner's screen, never for a log. Must not know tools or labels.
 """
 
 __all__ = [
     "BadValue", "BrokenSource", "NotText", "NotThere", "PathRefused", "SourceChanged", "SourceError", "TooBig",
+    "WriteFailed",
 ]
 
 
@@ -71,3 +73,10 @@ class SourceChanged(SourceError):
 
     code = "source_changed"
     hint = "Look at the file, then ask again."
+
+
+class WriteFailed(SourceError):
+    """The file could not be written; it is as it was."""
+
+    code = "write_failed"
+    hint = "Check free space and the folder's permissions."

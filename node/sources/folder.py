@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from node.sources.errors import NotThere, PathRefused, SourceChanged, TooBig
+from node.sources.errors import NotThere, PathRefused, SourceChanged, TooBig, WriteFailed
 
 __all__ = ["FILES_LIMIT", "FILE_SIZE_LIMIT_BYTES", "FileInfo", "Folder", "digest_of"]
 
@@ -36,6 +36,8 @@ class FileInfo:
     name: str
     size_bytes: int
     mtime_ns: int
+    inode: int
+    """Another one after every replacement by rename, also within one tick of the clock."""
 
 
 def digest_of(data: bytes) -> str:
@@ -75,7 +77,7 @@ class Folder:
                 except (FileNotFoundError, UnicodeEncodeError):
                     continue    # gone since the listing, or a name that is no text: it cannot be asked for either
                 if stat.S_ISREG(state.st_mode):
-                    yield FileInfo((inside / name).as_posix(), state.st_size, state.st_mtime_ns)
+                    yield FileInfo((inside / name).as_posix(), state.st_size, state.st_mtime_ns, state.st_ino)
                     count += 1
                     if count >= FILES_LIMIT:
                         return
@@ -96,10 +98,10 @@ class Folder:
         """Put data in place of the file whose digest is expected (None: no file yet), all or nothing, also when
         power or process goes at any instant: temporary file, fsync, rename, fsync of the folder. Missing folders are
         made. The file keeps its permissions; a new one is 0600. Raises SourceChanged when the file is not the
-        expected one, PathRefused, TooBig."""
+        expected one, PathRefused, TooBig, WriteFailed."""
         if len(data) > self.size_limit_bytes:
             raise TooBig(f"{name} would have {len(data)} bytes; the limit is {self.size_limit_bytes}.")
-        with self._writing, self._parent(name, make=True) as (parent, leaf):
+        with self._writing, _disk_errors(name), self._parent(name, make=True) as (parent, leaf):
             mode = self._check(parent, leaf, name, expected)
             temp = f".{leaf}{_TEMP_SUFFIX}"
             with suppress(FileNotFoundError):
@@ -116,13 +118,15 @@ class Folder:
                 self._check(parent, leaf, name, expected)
                 os.rename(temp, leaf, src_dir_fd=parent, dst_dir_fd=parent)
             except BaseException:
-                os.unlink(temp, dir_fd=parent)
+                with suppress(FileNotFoundError):
+                    os.unlink(temp, dir_fd=parent)
                 raise
             os.fsync(parent)
 
     def remove(self, name: str, *, expected: str) -> None:
-        """Delete the file whose digest is expected. Raises NotThere, SourceChanged, PathRefused, TooBig."""
-        with self._writing, self._parent(name) as (parent, leaf):
+        """Delete the file whose digest is expected. Raises NotThere, SourceChanged, PathRefused, TooBig,
+        WriteFailed."""
+        with self._writing, _disk_errors(name), self._parent(name) as (parent, leaf):
             if digest_of(self._read_at(parent, leaf, name)) != expected:
                 raise SourceChanged(f"{name} was changed since; it stays as it is.")
             os.unlink(leaf, dir_fd=parent)
@@ -185,6 +189,15 @@ class Folder:
             raise NotThere(f"There is no {name}.") from None
         except OSError:
             raise PathRefused(f"{name} passes something that is no plain folder.") from None
+
+
+@contextmanager
+def _disk_errors(name: str) -> Iterator[None]:
+    """A full disk, a read-only one, missing permissions: as WriteFailed."""
+    try:
+        yield
+    except OSError as error:
+        raise WriteFailed(f"{name} could not be written ({error.strerror}); it is as it was.") from error
 
 
 def _parts(name: str) -> list[str]:

@@ -26,6 +26,7 @@ from node.sources.ics_write import EMPTY_CALENDAR, add_event, remove_event
 __all__ = ["Calendars", "Created"]
 
 OWNER = "owner"
+SIZE_LIMIT_BYTES = 16 * 1024 * 1024
 EVENTS_LIMIT = 20_000
 """Most occurrences in one answer."""
 _TITLES = frozenset({"dr", "mr", "mrs", "ms", "prof", "professor", "miss", "sir"})
@@ -62,7 +63,7 @@ class Calendars:
     ) -> None:
         """zone reads times without one; people gives the known full names, so that `dana.ics` is not taken for
         either of two Danas."""
-        self._folder = Folder(root)
+        self._folder = Folder(root, size_limit_bytes=SIZE_LIMIT_BYTES)
         self._zone = zone
         self._people = people
         self._owner_file = owner_file
@@ -133,10 +134,11 @@ class Calendars:
                 return Created(event.uid, there, created=False)
             name = self._owner_file
             data = self._folder.read_or_none(name)
-            text = EMPTY_CALENDAR if data is None or not data.strip() else self._understood(name, data)
+            text, before = EMPTY_CALENDAR, list[str]()
+            if data is not None and data.strip():
+                text, before = self._understood(name, data)
             changed = add_event(text, event, stamp=stamp)
-            before, after = _uids(text), _uids(changed)
-            if after != [*before, event.uid]:
+            if _uids(_parsed(changed)) != [*before, event.uid]:
                 raise BrokenSource(f"{name} has a form that an event cannot be added to; it was left as it is.")
             self._folder.replace(name, _encode(changed, data), expected=None if data is None else digest_of(data))
             return Created(event.uid, name, created=True)
@@ -149,9 +151,9 @@ class Calendars:
             if name is None:
                 return False
             data = self._folder.read(name)
-            text = self._understood(name, data)
+            text, before = self._understood(name, data)
             changed = remove_event(text, uid)
-            if _uids(changed) != [other for other in _uids(text) if other != uid]:
+            if _uids(_parsed(changed)) != [other for other in before if other != uid]:
                 raise BrokenSource(f"{name} has a form that an event cannot be taken out of; it was left as it is.")
             self._folder.replace(name, _encode(changed, data), expected=digest_of(data))
             return True
@@ -162,19 +164,21 @@ class Calendars:
             name = self.find(uid)
             if name is None:
                 return None
-            text = self._understood(name, self._folder.read(name))
-            found = icalendar.Calendar.from_ical(text, multiple=True)
-            parts = [part.to_ical() for calendar in found for part in calendar.walk("VEVENT") if str(part.get("UID"))
-            == uid]
+            found = _parsed(_decode(self._folder.read(name)))
+            parts = [
+                part.to_ical() for calendar in found for part in calendar.walk("VEVENT") if str(part.get("UID")) == uid
+            ]
         return digest_of(b"".join(parts))
 
     @staticmethod
-    def _understood(name: str, data: bytes) -> str:
-        text = _decode(data)
-        reason = "it is no UTF-8 text" if text is None else _structure(text)
-        if text is None or reason is not None:
-            raise BrokenSource(f"{name} cannot be understood ({reason}); it was left as it is.")
-        return text
+    def _understood(name: str, data: bytes) -> tuple[str, list[str]]:
+        """The text of a file that is whole, and its UIDs. Raises BrokenSource."""
+        try:
+            text = _decode(data)
+            uids = _uids(_parsed(text))
+        except BrokenSource as error:
+            raise BrokenSource(f"{name} cannot be understood ({error}); it was left as it is.") from error
+        return text, uids
 
     # ------------------------------------------------------------ files
 
@@ -192,18 +196,14 @@ class Calendars:
         self._problems.pop(info.name, None)
         try:
             text = _decode(self._folder.read(info.name))
+            calendars = _parsed(text) if text.strip() else ()
         except SourceError as error:
             return _File(info, (), (), (), str(error), ())
-        if text is not None and not text.strip():
-            return _File(info, (), (), (), None, ())
-        reason = "it is no UTF-8 text" if text is None else _structure(text)
-        if text is None or reason is not None:
-            return _File(info, (), (), (), reason, ())
         series: list[icalendar.Calendar] = []
         masters: list[Master] = []
         uids: list[str] = []
         notes: list[str] = []
-        for calendar in icalendar.Calendar.from_ical(text, multiple=True):
+        for calendar in calendars:
             by_uid: dict[str, list[icalendar.Event]] = {}
             for number, component in enumerate(calendar.walk("VEVENT")):
                 uid = str(component.get("UID", f"nameless-{number}"))
@@ -259,11 +259,11 @@ def _first_name(name: str) -> str:
     return parts[0] if parts else _slug(name)
 
 
-def _decode(data: bytes) -> str | None:
+def _decode(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return None
+        raise BrokenSource("it is no UTF-8 text") from None
 
 
 def _encode(text: str, original: bytes | None) -> bytes:
@@ -271,9 +271,9 @@ def _encode(text: str, original: bytes | None) -> bytes:
     return (mark if original is not None and original.startswith(mark) else b"") + text.encode()
 
 
-def _structure(text: str) -> str | None:
-    """Why this text is no whole iCalendar file, or None. The parser itself takes a file that was cut off for an
-    empty one."""
+def _parsed(text: str) -> Sequence[icalendar.Calendar]:
+    """The calendars in this text. Raises BrokenSource for one that is not whole: the library alone takes a file that
+    was cut off for an empty one."""
     open_parts: list[str] = []
     calendars = 0
     for line in re.sub(r"\r?\n[ \t]", "", text).split("\n"):
@@ -282,21 +282,22 @@ def _structure(text: str) -> str | None:
             open_parts.append(value)
             calendars += value == "VCALENDAR"
         elif name == "END" and (not open_parts or open_parts.pop() != value):
-            return f"an END:{value[:20]} without its BEGIN"
+            raise BrokenSource(f"an END:{value[:20]} without its BEGIN")
     if open_parts:
-        return "it ends in the middle"
+        raise BrokenSource("it ends in the middle")
     if not calendars:
-        return "no calendar in it"
+        raise BrokenSource("no calendar in it")
     try:
-        parsed = icalendar.Calendar.from_ical(text, multiple=True)
+        found: Sequence[icalendar.Calendar] = icalendar.Calendar.from_ical(text, multiple=True)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-        return f"not iCalendar ({type(error).__name__})"
-    return None if len(parsed) == calendars else "not iCalendar"
+        raise BrokenSource(f"not iCalendar ({type(error).__name__})") from error
+    if len(found) != calendars:
+        raise BrokenSource("not iCalendar")
+    return found
 
 
-def _uids(text: str) -> list[str]:
+def _uids(calendars: Sequence[icalendar.Calendar]) -> list[str]:
     """The UID of every VEVENT in order of the text."""
-    calendars: Sequence[icalendar.Calendar] = icalendar.Calendar.from_ical(text, multiple=True)
     return [str(component.get("UID", "")) for calendar in calendars for component in calendar.walk("VEVENT")]
 
 

@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from node.sources.errors import BadValue, NotText, NotThere, PathRefused, SourceChanged, SourceError, TooBig
+from node.sources.errors import (
+    BadValue,
+    NotText,
+    NotThere,
+    PathRefused,
+    SourceChanged,
+    SourceError,
+    TooBig,
+    WriteFailed,
+)
 from node.sources.folder import Folder
 from node.sources.notes import NOTE_LIMIT_BYTES, NoteFolder
 
@@ -165,3 +174,19 @@ def test_titles(notes: NoteFolder) -> None:
     (notes.root / "home" / "Roof repair.txt").write_text("")
     with pytest.raises(NotThere, match="More than one"):
         notes.plan_write("x", title="Roof repair")
+
+
+def test_a_full_disk_leaves_the_note_as_it_was(notes: NoteFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = notes.plan_write("More.", title="Roof repair")
+    before = (notes.root / "Roof repair.md").read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(WriteFailed, match="No space left"):
+        notes.write(plan)
+    monkeypatch.undo()
+    assert (notes.root / "Roof repair.md").read_bytes() == before
+    assert not [path for path in notes.root.iterdir() if path.name.endswith("tmp")]
+    assert notes.write(plan)
