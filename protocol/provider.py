@@ -269,14 +269,13 @@ class ProviderMachine:
                 return (Send(Usage(request_id, prompt_tokens, cached_tokens, output_tokens)),)
             case ProposeCall(name, arguments_json):
                 return (Send(ToolCallFrame(request_id, self._take_seq(), name, arguments_json)),)
-            case Output(text, tokens, token_ids):
-                if self._digest.size_bytes + len(text.encode()) > limits.MAX_TEXT_BYTES:
-                    return self._stop("too_long", "length")
-                self._digest.add(text)
-                self._token_count += tokens
-                frame = TokenFrame(request_id, self._take_seq(), text, tokens, token_ids, self._digest.value())
-                self._report = Report("decoding", output_tokens=self._token_count)
-                return (Send(frame),)
+        if self._digest.size_bytes + len(event.text.encode()) > limits.MAX_TEXT_BYTES:
+            return self._stop("too_long", "length")
+        self._digest.add(event.text)
+        self._token_count += event.tokens
+        self._report = Report("decoding", output_tokens=self._token_count)
+        digest = self._digest.value()
+        return (Send(TokenFrame(request_id, self._take_seq(), event.text, event.tokens, event.token_ids, digest)),)
 
     def _take_seq(self) -> int:
         seq, self._next_seq = self._next_seq, self._next_seq + 1

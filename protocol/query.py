@@ -190,6 +190,5 @@ class AnswererMachine:
                     raise LocalProtocolError("a question that is being answered cannot be refused")
                 self.state = _S.OVER
                 return (Send(QueryRefused(query.query_id, code)), FinishSending())
-            case Settle():
-                self.state = _S.OVER
-                return (Send(QueryEnd(query.query_id, self._given)), FinishSending())
+        self.state = _S.OVER
+        return (Send(QueryEnd(query.query_id, self._given)), FinishSending())

@@ -1,10 +1,11 @@
 """Frames out of a byte stream: whole, byte by byte, in odd chunks, with trailing bytes, at the limits, and noise."""
 
 import pytest
+from frame_samples import SAMPLES
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol import limits
+from protocol import canonical, limits, names
 from protocol.errors import BadEncoding, FrameTooLarge, LocalProtocolError, RemoteProtocolError
 from protocol.framing import FrameDecoder, encode_frame
 
@@ -46,6 +47,26 @@ def test_a_cut_off_last_frame_is_never_returned(payloads: list[bytes], last: byt
         decoder = FrameDecoder(64)
         assert frames_of(decoder, [whole + cut[:length]]) == payloads
         assert decoder.pending_bytes == length
+
+
+@pytest.mark.parametrize("protocol", names.PROTOCOLS)
+@pytest.mark.parametrize("sizes", [[10**6], [1], [7, 3, 64, 1]], ids=["whole", "bytewise", "odd"])
+def test_a_stream_of_every_specimen(protocol: str, sizes: list[int]) -> None:
+    specimens = list(SAMPLES[protocol].values())
+    data = b"".join(encode_frame(canonical.encode(frame)) for frame in specimens)
+    decoder = FrameDecoder(names.FRAME_LIMITS[protocol])
+    payloads = frames_of(decoder, chunked(data, sizes))
+    assert [canonical.decode(payload, names.FRAMES[protocol]) for payload in payloads] == specimens
+    # trailing bytes behind a frame are the next frame; trailing bytes inside one are refused
+    decoder.receive_data(b"\x00\x00")
+    assert decoder.next_frame() is None
+    assert decoder.pending_bytes == 2
+    for payload in payloads:
+        with pytest.raises(BadEncoding):
+            canonical.decode(payload + b"\x00", names.FRAMES[protocol])
+        for length in range(len(payload)):
+            with pytest.raises(BadEncoding):
+                canonical.decode(payload[:length], names.FRAMES[protocol])
 
 
 def test_bytes_on_the_wire() -> None:

@@ -246,6 +246,10 @@ def test_nothing_comes_before_accepted_even_while_cancelling() -> None:
     (began() >> CancelWanted() << Send(Cancel(ID))).refused(OutOfOrder, Received(token(0, "a", "a", 1)))
 
 
+def test_accepted_twice_while_cancelling() -> None:
+    (streaming() >> CancelWanted() << Send(Cancel(ID))).refused(OutOfOrder, Received(ACCEPTED), "twice")
+
+
 def test_another_model_than_asked_for() -> None:
     began(model_digest=DIGEST).refused(OutOfOrder, Received(Accepted(ID, "cd" * 32, 0)), "another model")
 
