@@ -142,7 +142,8 @@ class Egress:
         Raises NotCleared when there is none, NeverForPeer when the peer lost its trust meanwhile.
         """
         for live in self._live.values():
-            if (live.peer_id, live.request_id, live.purpose) == (peer.peer_id, request_id, Purpose.MAIL):
+            same = (live.peer_id, live.request_id, live.purpose) == (peer.peer_id, request_id, Purpose.MAIL)
+            if same and not live.closed:
                 return live
         view = await self.ledger.find_open(peer.peer_id, request_id)
         if view is None or view.texts is None or view.entry.purpose != Purpose.MAIL:

@@ -60,7 +60,7 @@ class Inspector:
             found = [*_labelled(part), *await self._run(self._vault, part.value, returned)]
             if self._detectors is not None:
                 found += await self._run(self._detectors, part.value, returned)
-            hits.append(tuple(merge(found)))
+            hits.append(tuple(merge(found, part.value)))
         return Inspected(tuple(hits), await self.find_secrets([part.value for part in parts], returned))
 
     async def find_secrets(self, texts: Sequence[str], returned: Vault) -> tuple[str, ...]:

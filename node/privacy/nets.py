@@ -56,8 +56,8 @@ class VaultNet:
 
     async def load(self, values: Iterable[tuple[str, str]]) -> None:
         """Replace all values, each (text, type). While it fails, nothing leaves."""
-        listed = list(values)
         try:
+            listed = list(values)
             self._vault = await trio.to_thread.run_sync(Vault, listed, limiter=_THREADS)
         except Exception:
             self._vault = None

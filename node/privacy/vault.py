@@ -85,7 +85,7 @@ class Vault:
             *self._find_numbers(text),
             *self._find_near(text, folded),
         ]
-        return merge(spans)
+        return merge(spans, text)
 
     # -- building ---------------------------------------------------------------------------------------------------
 
@@ -211,20 +211,29 @@ class Vault:
                 yield _hit(folded, start, end, "PERSON")
 
 
-def merge(hits: Iterable[Hit]) -> list[Hit]:
-    """Sorted by start; overlapping hits become one span with the type of the longest."""
-    merged: list[Hit] = []
-    longest = 0
-    for hit in sorted(hits, key=lambda hit: (hit.start, -hit.end)):
-        if merged and hit.start < merged[-1].end:
-            last = merged[-1]
-            longer = hit.end - hit.start > longest
-            longest = max(longest, hit.end - hit.start)
-            merged[-1] = Hit(last.start, max(last.end, hit.end), hit.type if longer else last.type)
+def merge(hits: Iterable[Hit], text: str) -> list[Hit]:
+    """Sorted and disjoint: the longest hits win; what a losing hit covers beyond them stays covered by its own type."""
+    covered = bytearray(len(text))
+    kept: list[Hit] = []
+    lost: list[Hit] = []
+    for hit in sorted(hits, key=lambda hit: (hit.start - hit.end, hit.start)):
+        if covered.find(1, hit.start, hit.end) >= 0:
+            lost.append(hit)
         else:
-            merged.append(hit)
-            longest = hit.end - hit.start
-    return merged
+            covered[hit.start : hit.end] = b"\x01" * (hit.end - hit.start)
+            kept.append(hit)
+    for hit in lost:
+        at = hit.start
+        while at < hit.end:
+            end = covered.find(1, at, hit.end)
+            end = hit.end if end < 0 else end
+            letters = [place for place in range(at, end) if text[place].isalnum()]
+            if letters:
+                rest = Hit(letters[0], letters[-1] + 1, hit.type)
+                covered[rest.start : rest.end] = b"\x01" * (rest.end - rest.start)
+                kept.append(rest)
+            at = max(end, at + 1)
+    return sorted(kept, key=lambda hit: hit.start)
 
 
 def _automaton(words: dict[str, _Pattern]) -> "ahocorasick.Automaton | None":

@@ -1,0 +1,64 @@
+"""The policy table: every peer and purpose, and never for the rest."""
+
+import itertools
+
+import pytest
+
+from node.privacy.policy import Level, PeerView, Purpose, level_for, needs_consent
+
+TRUSTED = ("self", "home", "friend")
+
+
+def peer(trust: str, *, clear: bool = False) -> PeerView:
+    return PeerView("12D3KooWx", "x", trust, clear)
+
+
+@pytest.mark.parametrize(("purpose", "typed", "level"), [
+    (Purpose.INFER, True, Level.MASKED), (Purpose.INFER, False, Level.MASKED),
+    (Purpose.QUERY, True, Level.PUBLIC), (Purpose.QUERY, False, Level.PUBLIC),
+    (Purpose.MAIL, True, Level.CLEAR), (Purpose.MAIL, False, Level.PUBLIC),
+    (Purpose.ANSWER, True, Level.CLEAR), (Purpose.ANSWER, False, Level.CLEAR),
+])
+def test_paired_peers(purpose: Purpose, typed: bool, level: Level) -> None:
+    for trust in TRUSTED:
+        assert level_for(peer(trust), purpose, owner_typed=typed) is level
+
+
+@pytest.mark.parametrize("trust", ["none", "", "Home", "HOME", "admin", "selfish"])
+def test_any_other_trust_is_never(trust: str) -> None:
+    for purpose, typed in itertools.product(Purpose, (True, False)):
+        assert level_for(peer(trust, clear=True), purpose, owner_typed=typed) is Level.NEVER
+
+
+@pytest.mark.parametrize("purpose", ["infer ", "admin", "", None, 7])
+def test_an_unknown_purpose_is_never(purpose: object) -> None:
+    assert level_for(peer("self"), purpose, owner_typed=True) is Level.NEVER  # type: ignore[arg-type]
+
+
+def test_clear_is_for_own_devices_and_inference_only() -> None:
+    assert level_for(peer("self", clear=True), Purpose.INFER, owner_typed=True) is Level.CLEAR
+    assert level_for(peer("home", clear=True), Purpose.INFER, owner_typed=False) is Level.CLEAR
+    assert level_for(peer("friend", clear=True), Purpose.INFER, owner_typed=True) is Level.MASKED
+    assert level_for(peer("home", clear=True), Purpose.QUERY, owner_typed=True) is Level.PUBLIC
+    truthy = PeerView("12D3KooWx", "x", "home", "yes")  # type: ignore[arg-type]
+    assert level_for(truthy, Purpose.INFER, owner_typed=True) is Level.MASKED
+
+
+def test_without_detectors_every_delegation_asks() -> None:
+    for level, typed, personal in itertools.product((Level.MASKED, Level.CLEAR), (True, False), (True, False)):
+        assert needs_consent(level, Purpose.INFER, owner_typed=typed, detectors_ran=False, personal=personal)
+
+
+def test_with_detectors_only_personal_data_in_clear_asks() -> None:
+    ask = {
+        (level, personal): needs_consent(level, Purpose.INFER, owner_typed=True, detectors_ran=True, personal=personal)
+        for level, personal in itertools.product((Level.MASKED, Level.CLEAR), (True, False))
+    }
+    assert [key for key, value in ask.items() if value] == [(Level.CLEAR, True)]
+
+
+def test_typing_to_a_recipient_and_sharing_are_decisions_already() -> None:
+    for purpose in (Purpose.MAIL, Purpose.QUERY):
+        assert not needs_consent(Level.CLEAR, purpose, owner_typed=True, detectors_ran=False, personal=True)
+        assert needs_consent(Level.PUBLIC, purpose, owner_typed=False, detectors_ran=False, personal=False)
+    assert not needs_consent(Level.CLEAR, Purpose.ANSWER, owner_typed=False, detectors_ran=False, personal=True)
