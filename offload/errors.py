@@ -141,7 +141,7 @@ class BadRequest(RequestRefused):
 
 
 class LaneUnsupported(RequestRefused):
-    """The exact lane is not available on this engine."""
+    """The exact lane is not available for this request."""
 
     code = "lane_unsupported"
     hint = "Ask in the normal lane."

@@ -63,7 +63,9 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     - temperature: 0 is greedy; seed matters above 0.
     - stop: texts that end the answer; they are not part of it.
     - grammar: GBNF with a rule `root`.
-    - lane: "exact" is bit-identical continuation; an engine that can't refuses with the code lane_unsupported.
+    - lane: "exact" continues token_ids_so_far exactly as the undisturbed answer would have gone on, on the same model
+      digest, build and kind of CPU, whatever else runs. Greedy only, slower: no batching, no cached prompt, and the
+      ids so far are read again one by one. An engine that can't refuses with the code lane_unsupported.
     - text_so_far: the answer goes on right behind this text.
     - token_ids_so_far: its ids, when the same model wrote it (ignored when their text does not begin with text_so_far;
       text of theirs beyond it is streamed first).

@@ -20,7 +20,7 @@ from offload.engine.context import Context
 from offload.engine.library import Model, instruction_sets, open_library
 from offload.engine.quantise import quantise
 from offload.engine.scheduler import Events, Scheduler, failed
-from offload.errors import EngineError, LaneUnsupported
+from offload.errors import EngineError, LaneUnsupported, ModelUnusable
 from offload.ports import GenerateRequest
 from offload.worker_frames import (
     CancelJob,
@@ -84,49 +84,98 @@ def _serve(pipe: BlockingPipe, orders: Iterator[bytes], setup: Serve, layers: di
 
     model = Model(setup.model_path, extra_buffers=setup.extra_buffers)
     wanted = min(setup.context_tokens, model.trained_context_tokens or setup.context_tokens)
-    layers["memory_limit"] = limit_memory(min(most_bytes, file_bytes + model.cache_bytes(wanted) + _GIB))
+    layers["memory_limit"] = limit_memory(min(most_bytes, file_bytes + 2 * model.cache_bytes(wanted) + _GIB))
     context = Context(model, context_tokens=wanted, sequences=setup.slots, threads=setup.threads)
     context.warm_up()
     reader = PromptReader(model)
-    scheduler = Scheduler(
-        context, slots=setup.slots, queue_limit=setup.queue_limit, now_s=time.perf_counter, model_digest=setup.digest,
-        can_cut=not model.keeps_state_per_sequence)
+    lanes = _Lanes(setup, model, context)
     pipe.write(encode(Ready(
         context_tokens=context.context_tokens, threads=setup.threads, backend=instruction_sets(),
         description=model.description, licence=model.metadata("general.license"),
         has_template=model.template is not None, box=layers, probe=probe)))
 
     desk = _Desk()
-    clerk = _Clerk(pipe, desk, model, reader, context, scheduler)
+    clerk = _Clerk(pipe, desk, model, reader, lanes)
     threading.Thread(target=clerk.work, args=(orders,), daemon=True).start()
-    _decode_for_ever(pipe, desk, scheduler)
+    _decode_for_ever(pipe, desk, lanes)
 
 
-def _decode_for_ever(pipe: BlockingPipe, desk: _Desk, scheduler: Scheduler) -> None:
-    """One frame per step, however many answers it moved."""
+class _Lanes:
+    """The schedulers of this model: the normal one, and the exact one with a context of its own once it is wanted."""
+
+    def __init__(self, setup: Serve, model: Model, context: Context) -> None:
+        self._setup = setup
+        self._model = model
+        self._normal = self._scheduler(context, exact=False)
+        self._exact: Scheduler | None = None
+        self.contexts = [context]
+        self.schedulers = [self._normal]
+
+    def submit(self, answer: Answer) -> Events:
+        """Hand an answer to its lane."""
+        if not answer.exact:
+            return self._normal.submit(answer)
+        if self._exact is None:
+            try:
+                context = Context(
+                    self._model, context_tokens=self.contexts[0].context_tokens, sequences=1,
+                    threads=self._setup.threads)
+            except ModelUnusable:
+                answer.close()
+                return [(answer.request_id, failed(LaneUnsupported("There is no memory for the exact lane.")))]
+            self._exact = self._scheduler(context, exact=True)
+            self.contexts.append(context)
+            self.schedulers.append(self._exact)
+        return self._exact.submit(answer)
+
+    def _scheduler(self, context: Context, *, exact: bool) -> Scheduler:
+        setup = self._setup
+        return Scheduler(
+            context, slots=1 if exact else setup.slots, queue_limit=setup.queue_limit, now_s=time.perf_counter,
+            model_digest=setup.digest, can_cut=not self._model.keeps_state_per_sequence, exact=exact)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether any lane would do something."""
+        return any(scheduler.has_work for scheduler in self.schedulers)
+
+    def status(self) -> Pong:
+        """Counts over all lanes."""
+        return Pong(
+            sum(context.decodes for context in self.contexts), sum(lane.running for lane in self.schedulers),
+            sum(lane.queued for lane in self.schedulers))
+
+
+def _decode_for_ever(pipe: BlockingPipe, desk: _Desk, lanes: _Lanes) -> None:
+    """One frame per step, however many answers it moved; the lanes take turns."""
     while True:
-        events: Events = []
-        for order in desk.take(wait=not scheduler.has_work):
-            events += scheduler.cancel(order.request_id) if isinstance(order, CancelJob) else scheduler.submit(order)
-        if scheduler.has_work:
-            events += scheduler.step()
-        if events:
-            pipe.write(encode(Step(events)))
+        for order in desk.take(wait=not lanes.has_work):
+            if isinstance(order, CancelJob):
+                _tell(pipe, [event for lane in lanes.schedulers for event in lane.cancel(order.request_id)])
+            else:
+                _tell(pipe, lanes.submit(order))
+        for lane in lanes.schedulers:
+            if lane.has_work:
+                _tell(pipe, lane.step())
+
+
+def _tell(pipe: BlockingPipe, events: Events) -> None:
+    if events:
+        pipe.write(encode(Step(events)))
 
 
 class _Clerk:
     """The thread that reads orders. It touches the vocabulary only, never the context."""
 
     def __init__(
-        self, pipe: BlockingPipe, desk: _Desk, model: Model, reader: PromptReader, context: Context,
-        scheduler: Scheduler,
+        self, pipe: BlockingPipe, desk: _Desk, model: Model, reader: PromptReader, lanes: _Lanes,
     ) -> None:
         self._pipe = pipe
         self._desk = desk
         self._model = model
         self._reader = reader
-        self._context = context
-        self._scheduler = scheduler
+        self._context_tokens = lanes.contexts[0].context_tokens
+        self._lanes = lanes
 
     def work(self, orders: Iterator[bytes]) -> None:
         """Until the daemon is gone; then this process ends at once, in mid-decode."""
@@ -147,13 +196,11 @@ class _Clerk:
             case Count() as order:
                 self._pipe.write(encode(self._count(order)))
             case Ping():
-                self._pipe.write(encode(Pong(self._context.decodes, self._scheduler.running, self._scheduler.queued)))
+                self._pipe.write(encode(self._lanes.status()))
 
     def _prepare(self, request: GenerateRequest) -> None:
         try:
-            if request.lane != "normal":
-                raise LaneUnsupported()
-            answer = prepare_answer(request, self._model, self._reader, context_tokens=self._context.context_tokens)
+            answer = prepare_answer(request, self._model, self._reader, context_tokens=self._context_tokens)
         except EngineError as error:
             self._pipe.write(encode(Step([(request.request_id, failed(error))])))
         else:

@@ -11,7 +11,7 @@ from offload.engine.context import Context
 from offload.engine.library import Model
 from offload.engine.sampling import Sampler
 from offload.engine.streaming import LoopDetector, TextStream
-from offload.errors import PromptTooLong
+from offload.errors import LaneUnsupported, PromptTooLong
 from offload.ports import Finished, FinishReason, GenerateRequest, Piece, Usage
 
 __all__ = ["Answer", "NextToken", "Vocabulary", "prepare_answer"]
@@ -57,6 +57,8 @@ class Answer:
         self.request_id = request.request_id
         self.principal = request.principal
         self.prompt = list(prompt)
+        self.exact = request.lane == "exact"
+        self.fixed_tokens = len(prompt) - len(replayed)      # read in chunks; the exact lane reads the rest one by one
         self.most_new = min(request.max_tokens, room)
         self.pending: int | None = None       # sampled, shown, not yet decoded
         self.cached_tokens = 0
@@ -131,8 +133,10 @@ def prepare_answer(
 ) -> Answer:
     """An answer ready for the scheduler. Touches the vocabulary only, so any thread may call it.
 
-    Raises BadPrompt, BadGrammar, PromptTooLong.
+    Raises BadPrompt, BadGrammar, PromptTooLong, LaneUnsupported.
     """
+    if request.lane == "exact" and request.temperature > 0:
+        raise LaneUnsupported("The exact lane is greedy: set the temperature to 0.")
     prompt = reader.ids(request.prompt)
     replayed: tuple[int, ...] = ()
     so_far: list[int] = []
@@ -140,6 +144,8 @@ def prepare_answer(
         ids = request.token_ids_so_far
         if ids and _are_of(model, ids, request.text_so_far):
             replayed, so_far = ids, list(ids)
+        elif request.lane == "exact":
+            raise LaneUnsupported("The exact lane goes on from token ids of this model, and these are not.")
         else:
             so_far = model.tokenise(request.text_so_far, begin=False, control=False)
     sampler = Sampler(

@@ -2,8 +2,11 @@
 
 Each step decodes one token of every answer that is being written, then as much waiting prompt as a time budget allows,
 so that a long prompt does not freeze the others. Waiting answers come in order, the owner's first. A slot keeps what it
-has read for the next prompt of the same principal; nobody else's timing can tell what it was. One thread only. Must not
-know llama.cpp, text or the pipe.
+has read for the next prompt of the same principal; nobody else's timing can tell what it was.
+
+The exact lane is a scheduler of its own with one slot on a context of its own: the last bits of a logit depend on the
+shape of a decode and on the order of the cells in the memory, so there both are always the same (measured: then the ids
+are too, on one model, build and kind of CPU). One thread only. Must not know llama.cpp, text or the pipe.
 """
 
 from collections import deque
@@ -21,6 +24,7 @@ Events = list[tuple[str, Event]]
 
 _OWNER = "owner"
 _LEAST_CHUNK = 32       # below, reading a prompt costs 1.6 times more
+_EXACT_CHUNK = 64
 _WATCHED_STEP_S = 0.25   # while somebody is being answered
 _READING_STEP_S = 1.0    # while nobody is: also how long a cancel can take
 
@@ -45,9 +49,12 @@ class Scheduler:
 
     def __init__(
         self, context: Context, *, slots: int, queue_limit: int, now_s: Callable[[], float], model_digest: str = "",
-        can_cut: bool = True,
+        can_cut: bool = True, exact: bool = False,
     ) -> None:
-        """queue_limit: how many may wait. can_cut: the model's memory can drop the end of a sequence."""
+        """queue_limit: how many may wait. can_cut: the model's memory can drop the end of a sequence.
+
+        exact: fixed shapes and nothing remembered; takes one slot.
+        """
         self._context = context
         self._slots = [_Slot(sequence) for sequence in range(slots)]
         self._queue_limit = queue_limit
@@ -58,6 +65,7 @@ class Scheduler:
         self._peers: deque[Answer] = deque()
         self._chunk = 128
         self._clock = 0
+        self._exact = exact
 
     @property
     def running(self) -> int:
@@ -103,7 +111,7 @@ class Scheduler:
         """Admit who fits, decode once, sample. Returns the events in order."""
         events = self._admit()
         self._context.begin_batch()
-        batch, read = self._fill()
+        batch, read = self._fill_exact() if self._exact else self._fill()
         if not batch:
             return events
         begun_s = self._now_s()
@@ -155,7 +163,7 @@ class Scheduler:
 
     def _remembered(self, slot: _Slot, answer: Answer) -> int:
         """How many tokens of this prompt the slot may keep. At least one token must be read anew, for its logits."""
-        if slot.principal != answer.principal:
+        if slot.principal != answer.principal or self._exact:
             return 0
         limit = min(len(slot.tokens), len(answer.prompt) - 1)
         same = next((i for i in range(limit) if slot.tokens[i] != answer.prompt[i]), limit)
@@ -191,6 +199,22 @@ class Scheduler:
         slot.principal, slot.answer = answer.principal, answer
 
     # -- one decode
+
+    def _fill_exact(self) -> tuple[list[tuple[_Slot, list[int]]], bool]:
+        """Fill the batch with one token or a fixed chunk of the prompt; ids so far are read one by one."""
+        for slot, answer in self._busy():
+            begin = len(slot.tokens)
+            if answer.pending is not None:
+                tokens = [answer.pending]
+            elif begin < answer.fixed_tokens:
+                tokens = answer.prompt[begin:min(begin + _EXACT_CHUNK, answer.fixed_tokens)]
+            else:
+                tokens = answer.prompt[begin:begin + 1]
+            last = begin + len(tokens) >= len(answer.prompt)
+            row = self._context.add(slot.sequence, begin, tokens, want_last=last)
+            slot.row = row if last else -1
+            return [(slot, tokens)], False
+        return [], False
 
     def _fill(self) -> tuple[list[tuple[_Slot, list[int]]], bool]:
         """Fill the batch: one token per answer at work, then prompts. Returns who has what in it; True with prompts."""

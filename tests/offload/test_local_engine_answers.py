@@ -16,6 +16,7 @@ from offload.local_engine import LocalEngine
 from offload.model_host import HostLimits, ModelHost
 from offload.ports import (
     ChatPrompt,
+    Event,
     Failed,
     Finished,
     GenerateRequest,
@@ -77,6 +78,35 @@ async def test_text_so_far_is_continued_by_ids_and_by_text() -> None:
         assert isinstance(by_ids[1], Started)
         assert by_ids[1].prompt_tokens == first[1].prompt_tokens + 12
         assert by_ids[1].cached_tokens >= first[1].prompt_tokens
+
+
+async def test_the_exact_lane_goes_on_as_the_undisturbed_answer_would_have() -> None:
+    """Cut anywhere, with other answers at work or not, in another process or not: the same ids to the last one."""
+    def ids_of(events: list[Event]) -> list[int]:
+        return [token for event in events if isinstance(event, Piece) for token in event.token_ids]
+
+    question = "Tell me a story about rain and a fox."
+    async with running_engine([models_folder()], limits=SMALL) as engine:
+        whole = ids_of(await collect(engine, asked(question, lane="exact", max_tokens=60)))
+        assert len(whole) == 60
+
+    others = 0
+
+    async def keep_asking(engine: LocalEngine, number: int) -> None:
+        nonlocal others
+        while True:
+            await collect(engine, asked(f"Explain how bread is made, part {number}.", max_tokens=20))
+            others += 1
+
+    async with running_engine([models_folder()], limits=SMALL, threads=1) as engine, trio.open_nursery() as nursery:
+        for number in range(2):
+            nursery.start_soon(keep_asking, engine, number)
+        for cut in (1, 23, 40, 59):
+            rest = await collect(engine, asked(
+                question, lane="exact", max_tokens=60 - cut, token_ids_so_far=tuple(whole[:cut])))
+            assert whole[:cut] + ids_of(rest) == whole
+        assert others > 2       # they were at work all the time
+        nursery.cancel_scope.cancel()
 
 
 async def test_a_stop_text_ends_the_answer_and_is_not_shown() -> None:
@@ -207,7 +237,8 @@ async def test_the_end_of_the_context_gives_length_and_too_long_a_prompt_is_refu
 
 
 @pytest.mark.parametrize(("change", "code"), [
-    ({"lane": "exact"}, "lane_unsupported"),
+    ({"lane": "exact", "temperature": 0.5}, "lane_unsupported"),
+    ({"lane": "exact", "text_so_far": "text without ids"}, "lane_unsupported"),
     ({"grammar": "no grammar"}, "bad_grammar"),
     ({"prompt": TokenPrompt((10**6,))}, "bad_prompt"),
     ({"prompt": ChatPrompt(())}, "bad_prompt"),

@@ -62,6 +62,16 @@ async def test_killed_in_mid_answer_the_same_answer_goes_on(number: signal.Signa
 
 
 @pytest.mark.model
+async def test_killed_in_the_exact_lane_the_answer_is_the_undisturbed_one() -> None:
+    async with running_engine([models_folder()], limits=SMALL) as engine:
+        request = asked("Tell a story about rain.", max_tokens=40, lane="exact")
+        undisturbed = text_of(await collect(engine, request))
+        events = await collect(engine, request, killer(engine, signal.SIGKILL, 15))
+        assert any(isinstance(event, Resumed) for event in events)
+        assert text_of(events) == undisturbed
+
+
+@pytest.mark.model
 async def test_all_answers_under_way_go_on() -> None:
     async with running_engine([models_folder()], limits=SMALL) as engine:
         results: dict[int, list[Event]] = {}

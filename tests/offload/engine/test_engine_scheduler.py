@@ -26,10 +26,11 @@ class Clock:
 
 def scheduler(
     context: FakeContext, *, slots: int = 4, queue_limit: int = 8, step_s: float = 0.0, can_cut: bool = True,
+    exact: bool = False,
 ) -> Scheduler:
     return Scheduler(
         cast("Context", context), slots=slots, queue_limit=queue_limit, now_s=Clock(step_s), model_digest="d",
-        can_cut=can_cut)
+        can_cut=can_cut, exact=exact)
 
 
 def answer(
@@ -329,3 +330,20 @@ def test_a_stop_text_is_found_across_the_seam_of_a_continuation() -> None:
     events = run(machine)
     assert text_of(events, "a") == ""
     assert last(events, "a").finish_reason == "stop"
+
+
+def test_the_exact_lane_reads_fixed_chunks_then_the_ids_so_far_one_by_one() -> None:
+    context = FakeContext()
+    machine = scheduler(context, slots=1, exact=True)
+    so_far = [3, 4, 5]
+    prompt = [5, *range(6, 145)]
+    for name in ("a", "b"):
+        machine.submit(answer(
+            name, [*prompt, *so_far], [6, 7], lane="exact", replayed=so_far, token_ids_so_far=tuple(so_far),
+            text_so_far="cde"))
+    events = run(machine)
+    assert context.batches == [[(0, count)] for count in [64, 64, 12, 1, 1, 1, 1, 1] * 2]
+    for name in ("a", "b"):
+        assert text_of(events, name) == "fg"
+        assert (name, Started(143, 0, "d")) in events      # nothing is remembered
+    assert context.shared == []
