@@ -29,7 +29,9 @@ def _draw_waiting(event: dict[str, Any], at: Session) -> None:
 @click.argument("code", required=False)
 @click.option("--at", metavar="HOST[:PORT]", help="Where the other node listens; needed with a spoken code.")
 @click.option(
-    "--trust", type=click.Choice(["self", "home", "friend"]), help="Trust the other side as this, without asking."
+    "--trust",
+    type=click.Choice(["self", "home", "friend"]),
+    help="Trust the other side as this; friend without a terminal to ask on.",
 )
 @json_option
 @click.pass_context
@@ -41,6 +43,10 @@ def command(ctx: click.Context, code: str | None, at: str | None, trust: str | N
     """
     here = session(ctx)
     client = here.client()
+    if trust is None and here.interactive():
+        trust = click.prompt(
+            "Trust the other node as", type=click.Choice(["home", "self", "friend"]), default="friend", err=True
+        )
     path, body = (
         ("/v1/pair/join", {"code": code, "at": at, "trust": trust}) if code else ("/v1/pair/open", {"trust": trust})
     )

@@ -45,7 +45,10 @@ def _approval(event: Mapping[str, Any]) -> str:
 
 
 def _pairing(event: Mapping[str, Any]) -> str:
-    lines = [f"{event['peer_name']} wants to pair ({event['peer_id']})."]
+    lines = [
+        f"{event['peer_name']} wants to pair ({event['peer_id']}).",
+        f"You trust it as {event['trust']}; it trusts this node as {event['their_trust']}.",
+    ]
     if event.get("emoji"):
         lines.append("Both screens must show:  " + "   ".join(f"{symbol} {word}" for symbol, word in event["emoji"]))
     return "\n".join(lines)
@@ -56,19 +59,8 @@ def _read_reply(event: Mapping[str, Any], session: Session) -> dict[str, Any]:
         session.say("No terminal to ask on: the answer is no. Run the command in a terminal to decide.")
         return {"allow": False, "by": "no terminal"}
     print(draw_question(event), file=sys.stderr)
-    if event["kind"] == "pairing":
-        return _read_pairing(event)
-    word = {"consent": "Send it, this once?", "approval": "Do it?"}.get(event["kind"], "Agree?")
+    word = {"consent": "Send it, this once?", "approval": "Do it?", "pairing": "Pair?"}.get(event["kind"], "Agree?")
     return {"allow": _yes(word), "by": "owner, terminal"}
-
-
-def _read_pairing(event: Mapping[str, Any]) -> dict[str, Any]:
-    if event.get("emoji") and not _yes("The same on both screens?"):
-        return {"allow": False, "by": "owner, terminal"}
-    trust = event.get("trust")
-    while trust not in event["trusts"]:
-        trust = _line(f"Trust {event['peer_name']} as [{'/'.join(event['trusts'])}]: ").strip().lower()
-    return {"allow": trust != "none", "trust": trust, "by": "owner, terminal"}
 
 
 def _yes(question: str) -> bool:

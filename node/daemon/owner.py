@@ -57,6 +57,10 @@ class OwnerDesk:
         self._questions = questions
         self._clock = clock
 
+    def speak_to(self, emit: Emit) -> None:
+        """Send the questions that arise in the current task to this listener."""
+        self._questions.listen(emit)
+
     async def ask(self, question: ConsentQuestion) -> ConsentAnswer:
         """The owner's consent for exactly these texts; silence is no."""
         payload = {

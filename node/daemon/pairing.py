@@ -66,7 +66,9 @@ class Pairing:
         self._networking = networking
         self._gate = gate
         self._roster = roster
+        self._desk = desk
         self._asker = _Asker(desk)
+        self._emit: Emit | None = None
         self._clock = clock
         self._lan = lan
         self._keep_lan = keep_lan
@@ -83,6 +85,7 @@ class Pairing:
             raise PairingError("A pairing window is open already.", hint="Finish or stop the other: kith pair")
         level = _trust(trust)
         self._paired, arrivals = trio.open_memory_channel[Peer](1)
+        self._emit = emit
         added = await self._open_lan(emit)
         self._gate.open_pairing()
         kept = False
@@ -103,7 +106,7 @@ class Pairing:
             kept = True
             await self._welcome(peer, emit)
         finally:
-            self._paired = None
+            self._paired = self._emit = None
             with trio.CancelScope(shield=True):
                 await self._driver.close_window()
                 self._gate.close_pairing()
@@ -121,10 +124,11 @@ class Pairing:
 
     async def serve(self, channel: FrameChannel) -> None:
         """A stranger's pairing stream. Never raises for what it does."""
-        report = self._paired
-        if report is None:
+        report, emit = self._paired, self._emit
+        if report is None or emit is None:
             await channel.reset()
             return
+        self._desk.speak_to(emit)  # the stream has a task of its own; its question goes to who opened the window
         try:
             peer = await self._driver.respond(channel, self._asker)
         except PairingError as error:

@@ -75,20 +75,20 @@ def pair_two(shower: NodeClient, typist: NodeClient) -> tuple[Event, Event, list
     waiting = threading.Event()
     shown: dict[str, str] = {}
 
-    def answer(side: str, client: NodeClient, event: Event, trust: str) -> None:
+    def answer(side: str, client: NodeClient, event: Event) -> None:
         pictures[side] = [word for _, word in event["emoji"]]
         seen.wait()
         same = pictures["shower"] == pictures["typist"] and len(pictures[side]) > 0
-        client.post(f"/v1/questions/{event['id']}", {"allow": same, "trust": trust, "by": "demo owner"})
+        client.post(f"/v1/questions/{event['id']}", {"allow": same, "by": "demo owner"})
 
-    def follow(side: str, client: NodeClient, events: Iterator[Event], trust: str) -> None:
+    def follow(side: str, client: NodeClient, events: Iterator[Event]) -> None:
         try:
             for event in events:
                 if event["event"] == "waiting":
                     shown.update(code=event["code"], at=event["at"])
                     waiting.set()
                 elif event["event"] == "question":
-                    answer(side, client, event, trust)
+                    answer(side, client, event)
                 elif event["event"] == "paired":
                     results[side] = event
                     return
@@ -100,13 +100,13 @@ def pair_two(shower: NodeClient, typist: NodeClient) -> tuple[Event, Event, list
             seen.abort()
 
     first = threading.Thread(
-        target=follow, args=("shower", shower, shower.stream("/v1/pair/open", {}), "self"), daemon=True
+        target=follow, args=("shower", shower, shower.stream("/v1/pair/open", {"trust": "self"})), daemon=True
     )
     first.start()
     if not waiting.wait(PAIRING_TIMEOUT_S) or faults:
         raise CommandFailure(f"no pairing code was shown: {faults[0] if faults else 'time ran out'}")
-    body = {"code": shown["code"], "at": shown["at"]}
-    follow("typist", typist, typist.stream("/v1/pair/join", body), "home")
+    body = {"code": shown["code"], "at": shown["at"], "trust": "home"}
+    follow("typist", typist, typist.stream("/v1/pair/join", body))
     first.join(PAIRING_TIMEOUT_S)
     if faults or set(results) != {"shower", "typist"}:
         raise CommandFailure(f"the nodes did not pair: {faults[0] if faults else 'no result'}")

@@ -22,7 +22,7 @@ from node.cli.failure import CommandFailure
 __all__ = ["Stage", "Step", "run_steps"]
 
 HEAVY = "Write a short thank-you letter to Dana Whitfield, 14 Willow Lane, Bristol, who mended the roof."
-HEAVY_AGAIN = "Write a short note to Marcus Oduya to thank him for the ladder."
+HEAVY_AGAIN = "Write a short thank-you letter to Marcus Oduya for lending the ladder."
 BOOKING = "Book 30 minutes with Dana on Tuesday {date} between 2pm and 5pm about the roof"
 MESSAGE = "The roof is mended, please switch the tank heater back on."
 DELIVERY_TIMEOUT_S = 30.0

@@ -153,13 +153,13 @@ def _write_settings(home: Path, name: str) -> None:
         "[node]",
         f'name = "{name}"',
         'mode = "lan"',
-        'time_zone = "Europe/London"',
         "",
         "[net]",
         'listen = ["127.0.0.1"]',
         "pair_lan = false",
         "",
         "[sources]",
+        'time_zone = "Europe/London"',
         *(f'{kind} = "{path}"' for kind, path in sources.items()),
     ]
     (folder / "config.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
