@@ -26,6 +26,12 @@ PLANTED = {
     "node/agent/planted_rows.py": ("import sqlcipher3", "only node.store imports a database driver"),
     "search/planted_rows.py": ("import sqlite3", "nothing is stored in a database that is not encrypted"),
     "node/sources/planted_socket.py": ("import socket", "sockets and HTTP are opened by named connectors only"),
+    "node/mail/planted_server.py": ("from starlette.applications import Starlette", "only node.api serves HTTP"),
+    "node/agent/planted_program.py": (
+        "import subprocess",
+        "programs are started by the supervisor and the command line only",
+    ),
+    "node/scan/planted_c.py": ("import ctypes", "C is called from boxed processes and their box only"),
     "node/agent/planted_http.py": ("import httpx", "no HTTP library, no second event loop"),
     "node/cli/planted_heavy.py": ("import node.planted_middle", "the command line never loads the node"),
     "offload/child/planted_owner.py": ("import offload.ports", "the box knows nothing of what runs in it"),
@@ -65,7 +71,7 @@ def broken_report(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, s
     tree = tmp_path_factory.mktemp("tree")
     copy_of_the_tree(tree)
     rules = tree / ".importlinter"
-    rules.write_text(rules.read_text().replace("    clock : paths\n", "    clock : paths : planted_middle\n"))
+    rules.write_text(rules.read_text().replace("    errors\nexhaustive", "    errors : planted_middle\nexhaustive"))
     (tree / MIDDLE).write_text('"""Planted."""\nimport trio\n')
     for path, (line, _) in PLANTED.items():
         assert (tree / path).parent.is_dir(), f"{path}: no such folder"
@@ -96,3 +102,43 @@ def test_a_module_outside_the_layers_is_noticed(tmp_path: Path) -> None:
     found, report = verdicts(tmp_path)
     assert found["inside node, outer layers import inner ones"] == "BROKEN"
     assert "planted_anywhere" in report
+
+
+# ---- what packages' names cannot tell: single modules and functions, banned by ruff
+
+
+def findings(source: str, path: str) -> str:
+    command = [sys.executable, "-m", "ruff", "check", "--no-cache", "--output-format", "concise"]
+    result = subprocess.run(
+        [*command, "--stdin-filename", path, "-"],
+        input=f'"""Planted."""\n\n{source}\n',
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return "\n".join(line for line in result.stdout.splitlines() if "TID251" in line)
+
+
+BANNED = [
+    "import urllib.request",
+    "from http.client import HTTPConnection",
+    "import http.server",
+    "import trio\n\ntrio.socket.socket()",
+    "import trio\n\nserve = trio.serve_tcp",
+    "from trio import open_tcp_stream",
+    "import trio\n\nrun = trio.run_process",
+    "import importlib\n\nnet = importlib.import_module('node.net')",
+    "net = __import__('node.net')",
+]
+
+
+@pytest.mark.parametrize("source", BANNED)
+def test_ways_round_the_import_rules_are_banned(source: str) -> None:
+    assert findings(source, "node/agent/planted.py") != ""
+
+
+def test_named_connectors_may_and_innocent_code_may() -> None:
+    assert findings("import trio\n\nserve = trio.serve_tcp", "node/net/planted.py") == ""
+    assert findings("from urllib.parse import quote\n\nquote('a b')", "node/agent/planted.py") == ""
