@@ -22,6 +22,8 @@ __all__ = ["Choosable", "Chooser", "Ranking", "Scored", "is_question", "removes"
 _CUE_WEIGHT = 0.1
 _EVIDENCE_WEIGHT = 0.1
 _MOOD_WEIGHT = 0.08
+_LEAD = 0.5
+"""More for a cue that the request begins with: "note that the meeting moved" is a note, whatever follows."""
 
 _POLITE = (
     r"(?:(?:please|kith|hey|ok|now|just|also|and|then|so)\b[\s,]*|(?:can|could|would|"
@@ -36,6 +38,7 @@ _REMOVES = re.compile(
     r"the)\s+(?:calendar|schedule|agenda|list)\b|"
     rf"^\s*{_POLITE}take\b.+\b(?:off|out\s+of)\s+(?:my|the)\s+(?:calendar|schedule|agenda|list)\b",
 )
+_LEADING = re.compile(rf"\s*{_POLITE}")
 _PURCHASES = re.compile(
     rf"^\s*{_POLITE}(?:book|reserve|order|buy|get|rent|hire)\s+(?:me\s+|us\s+)?(?:(?:a|an|the|some|one|two|three|"
     rf"four|\d+|my|our)\s+)*"
@@ -88,7 +91,7 @@ class Scored:
     score: float
     vector: float
     cue: float
-    """Cue words that were said, each shared among the tools that claim it; at most 1."""
+    """Cue words that were said, each shared among the tools that claim it, at most 1; half more when one leads."""
     evidence: float
 
 
@@ -151,6 +154,8 @@ class Chooser:
         low = fold(text)
         question, command, veto = is_question(text), _COMMAND.search(low) is not None, removes(text)
         buys = _PURCHASES.search(low) is not None        # "book a flight" is no appointment
+        leading = _LEADING.match(low)
+        head = low[leading.end() :] if leading else low
         scored: list[Scored] = []
         for index, tool in enumerate(self._tools):
             if (veto and tool.kind != "destructive") or (buys and tool.kind != "read"):
@@ -159,6 +164,7 @@ class Chooser:
             example = max((_dot(query, vector) for vector in self._examples[index]), default=described)
             vector = (described + example) / 2
             cue = min(1.0, sum(1 / self._cue_owners[word] for word in set(tool.cues) if _has(low, word)))
+            cue += _LEAD * any(_has(head[: len(word) + 1], word) for word in tool.cues)
             share = evidence.get(tool.name, 0.0)
             score = vector + _CUE_WEIGHT * cue + _EVIDENCE_WEIGHT * share
             if (question and tool.kind != "read") or (command and not question and tool.kind == "read"):

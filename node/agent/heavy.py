@@ -47,7 +47,7 @@ _STRONG = re.compile(
     rf"paraphrase|draft|"
     r"compose|explain|translate|proof-?read|simplify|brainstorm|elaborate|(?:reply|respond)\s+to|turn\s+(?:this|"
     r"that|it)\s+into|"
-    r"make\s+(?:this|that|it|the\s+text)\s+\w+er|(?:write|make\s+up|create|generate|invent)\s+(?:me\s+|us\s+)?"
+    r"make\s+(?:this|that|it|the\s+text)\s+\w+er|(?:write(?!\s+(?:down|this|that|it)\b)|make\s+up|create|generate|invent)\s+(?:me\s+|us\s+)?"
     r"(?:an?\s+|the\s+|some\s+)?(?:\w+\s+){0,2}(?:" + _TEXTS + r"))\b",
 )
 _WEAK = re.compile(

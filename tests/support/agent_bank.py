@@ -40,7 +40,7 @@ _MORE = {
                      "do I have notes about the insurance", "search what I wrote about the exam"],
     "notes_read": ["show the travel note", "what is in my note about the house", "read me the shopping list note",
                    "display my note titled Ideas"],
-    "notes_write": ["jot down that the train was late", "take a note", "write down the code for the gate",
+    "notes_write": ["jot down that the train was late", "start a new note", "write down the code for the gate",
                     "remember that the key is under the mat", "make a note: call back the bank"],
     "reminder_set": ["set a reminder for 5pm", "remind me about the laundry", "make sure I don't forget the dentist",
                      "nudge me at noon to drink water"],

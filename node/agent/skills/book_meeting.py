@@ -37,6 +37,8 @@ _BOOKING = re.compile(
     re.IGNORECASE,
 )
 _REPEATS = re.compile(r"\b(?:every|each)\s+\w+|\b(?:weekly|daily|monthly|fortnightly)\b", re.IGNORECASE)
+_DICTATED = re.compile(r"^\s*(?:please\s+|can\s+you\s+)?(?:note|write|jot|remember|remind|record)\b", re.IGNORECASE)
+"""Words to be written down, whatever they say about meetings."""
 _NO_TITLE = re.compile(
     r"(?i)(?:put|book|schedule|set\s+up|arrange|need|meet\w*|invite|find|slot|time|hours?|session|some\s*time|"
     r"in)(?:\s+in)?",
@@ -93,7 +95,7 @@ class BookMeeting:
 
     def evidence(self, reading: Reading) -> float:
         """A verb of booking, people or a length, and a when."""
-        if not _BOOKING.search(reading.text):
+        if not _BOOKING.search(reading.text) or _DICTATED.match(reading.text):
             return 0.0
         who_or_long = bool(reading.people.found or reading.people.unclear or reading.when.length)
         return (1.0 + who_or_long + reading.when.said) / 3 if who_or_long else 0.0

@@ -1,0 +1,155 @@
+"""A write happens once, only after a yes, and a crash between yes and write repeats nothing."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from agent_memory import Crash, Events, MemoryJournal, Owner
+from agent_node import World, fill_folder, world
+
+from node.agent.approve import Approvals
+from node.agent.effects import Approval, Effect
+from node.agent.ports import AnswerKind, ApprovalNeeded
+from node.agent.tools.registry import Registry
+
+BOOKING = "put dentist on my calendar for Monday at 8"
+
+
+def events_in(one: World) -> int:
+    return one.calendar_text().count("SUMMARY:dentist")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    fill_folder(tmp_path)
+    return tmp_path
+
+
+async def test_approved_is_written_once_and_recorded(root: Path) -> None:
+    one = world(root)
+    answer = await one.ask(BOOKING)
+    assert answer.kind is AnswerKind.DONE
+    assert events_in(one) == 1
+    assert one.journal.calls == ["approved", "applied"]
+    shown = one.events.of(ApprovalNeeded)[0].effect
+    assert shown == one.owner.shown[0] == answer.effects[0]
+    assert {value.name: value.value for value in shown.values}["title"] == "dentist"
+    assert all(value.origin for value in shown.values)
+    start = next(value for value in shown.values if value.name == "start")
+    assert start.span is not None
+    assert start.span.of(BOOKING) in BOOKING
+
+
+async def test_denied_writes_nothing(root: Path) -> None:
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    one = world(root, owner=Owner(lambda effect: False))
+    answer = await one.ask(BOOKING)
+    assert answer.kind is AnswerKind.DENIED
+    assert answer.effects == ()
+    assert one.journal.calls == ["denied"]
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+async def test_negative_control_without_the_approval_the_same_request_does_write(root: Path) -> None:
+    """The check of the test above fails when the decision is ignored: an owner who says yes to everything."""
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    await world(root).ask(BOOKING)
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} != before
+
+
+async def test_dry_run_shows_and_asks_nobody(root: Path) -> None:
+    one = world(root)
+    answer = await one.ask(BOOKING, dry_run=True)
+    assert answer.kind is AnswerKind.PROPOSED
+    assert answer.effects[0].value("title") == "dentist"
+    assert events_in(one) == 0
+    assert one.owner.shown == []
+    assert one.journal.calls == []
+
+
+async def test_killed_between_approval_and_write(root: Path) -> None:
+    journal = MemoryJournal()
+    journal.crash_after_approval = True
+    with pytest.raises(Crash):
+        await world(root, journal=journal).ask(BOOKING, request_id="r-1")
+    restarted = world(root, journal=journal, owner=Owner(lambda effect: False))
+    assert events_in(restarted) == 0
+    assert await restarted.agent.start() == 1
+    assert events_in(restarted) == 1
+    assert await restarted.agent.start() == 0
+    again = await restarted.ask(BOOKING, request_id="r-1")      # the client asks again: same request, same key
+    assert "already" in again.text
+    assert events_in(restarted) == 1
+    assert restarted.owner.shown == []
+
+
+async def test_killed_between_write_and_record(root: Path) -> None:
+    class DiesOnApplied(MemoryJournal):
+        async def applied(self, idempotency_key: str, undo: object) -> None:
+            raise Crash
+
+    journal = DiesOnApplied()
+    with pytest.raises(Crash):
+        await world(root, journal=journal).ask(BOOKING, request_id="r-1")
+    healthy = MemoryJournal()
+    healthy.entries = journal.entries
+    restarted = world(root, journal=healthy)
+    assert events_in(restarted) == 1
+    assert await restarted.agent.start() == 1
+    assert events_in(restarted) == 1
+
+
+async def test_undo_takes_the_last_write_back_once(root: Path) -> None:
+    one = world(root)
+    before = one.calendar_text()
+    await one.ask(BOOKING)
+    sentence = await one.agent.approvals.undo_last()
+    assert sentence is not None
+    assert "dentist" in sentence
+    assert one.calendar_text() == before
+    assert await one.agent.approvals.undo_last() is None
+
+
+async def test_the_owner_may_choose_another_of_the_shown_times(root: Path) -> None:
+    text = "book 45 minutes with Dana next week about the roof"
+    first = await world(root).ask(text, dry_run=True)
+    start = next(value for value in first.effects[0].values if value.name == "start")
+    assert len(start.alternatives) == 2
+    one = world(root, owner=Owner(chosen={"start": start.alternatives[0]}))
+    answer = await one.ask(text)
+    assert answer.effects[0].value("start") != first.effects[0].value("start")
+    assert answer.effects[0].idempotency_key != one.owner.shown[0].idempotency_key
+    assert one.calendar_text().count("SUMMARY:Roof") == 1
+
+
+async def test_a_choice_that_was_never_shown_is_refused(root: Path) -> None:
+    one = world(root, owner=Owner(chosen={"start": "some other day"}))
+    with pytest.raises(LookupError):
+        await one.ask("book 45 minutes with Dana next week about the roof")
+    assert "SUMMARY:Roof" not in one.calendar_text()
+
+
+async def test_an_approval_for_another_effect_counts_for_nothing() -> None:
+    class Confused:
+        async def approve(self, effect: Effect) -> Approval:
+            return Approval("another key", True, "owner", datetime(2026, 3, 18, tzinfo=UTC))
+
+    approvals = Approvals(Confused(), MemoryJournal(), Registry(()), deadline_s=1)
+    with pytest.raises(ValueError, match="another"):
+        await approvals.carry_out(Effect("note_write", "write", "x", (), "key"), Events())
+
+
+async def test_a_write_that_is_refused_is_not_recorded_as_applied(root: Path) -> None:
+    one = world(root)
+    calendar = root / "calendars" / "owner.ics"
+
+    def break_file(effect: Effect) -> bool:
+        calendar.write_text("BEGIN:VCALENDAR\nthis is no calendar")
+        return True
+
+    one.owner.decide = break_file
+    answer = await one.ask(BOOKING)
+    assert answer.kind is AnswerKind.STOPPED
+    assert one.journal.calls == ["approved"]
+    assert calendar.read_text() == "BEGIN:VCALENDAR\nthis is no calendar"
+    assert await one.agent.start() == 0            # it cannot be finished either, and says so in the log only

@@ -1,0 +1,192 @@
+"""The booking skill on its development bank: right people, exact length, inside every constraint, never a clash."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import agent_bank as bank
+import pytest
+from agent_memory import Events
+from agent_node import fill_folder, world
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from node.agent.ports import AnswerKind, Interval
+from node.agent.skills.book_meeting import BookMeeting
+from node.agent.skills.registry import SkillAsk, SkillCall, SkillOutcome, SkillSay, SkillWrite
+from node.agent.skills.see_availability import SeeAvailability
+from node.sources.ics import Calendars
+
+
+@pytest.fixture
+def calendars(tmp_path: Path) -> Calendars:
+    fill_folder(tmp_path)
+    return Calendars(tmp_path / "calendars", bank.ZONE, people=lambda: bank.TOOLS["contacts"])
+
+
+async def run(skill: BookMeeting | SeeAvailability, text: str, now: datetime = bank.NOW, **answers: str) -> SkillOutcome:
+    reader = bank.reader()
+    said = {slot: reader.read(words, now, names_expected=slot == "people") for slot, words in answers.items()}
+    return await skill.run(SkillCall(reader.read(text, now), said, reader, Events()))
+
+
+def wrong(row: dict[str, Any], outcome: SkillOutcome, calendars: Calendars) -> list[str]:
+    """What the outcome violates of the gold: the checks are made from the gold alone, not from the readers."""
+    if row["expect"] != "ok":
+        expected = {"ask": SkillAsk, "none": SkillSay}[row["expect"]]
+        return [] if isinstance(outcome, expected) else [f"no {row['expect']}"]
+    if not isinstance(outcome, SkillWrite):
+        return [f"no write: {outcome!r}"]
+    args: Any = outcome.args
+    start, end = args["start"], args["start"] + timedelta(minutes=args["duration"])
+    local_start, local_end = start.astimezone(bank.ZONE), end.astimezone(bank.ZONE)
+    minute = local_start.hour * 60 + local_start.minute
+    windows = [[datetime.fromisoformat(edge).replace(tzinfo=bank.ZONE) for edge in window] for window in row["windows"]]
+    busy = calendars.busy((start, end))
+    if "Dana Whitfield" in row["people"]:
+        busy += calendars.busy((start, end), person="Dana Whitfield")
+    found = {
+        "people": sorted(args.get("attendees", ())) == sorted(row["people"]),
+        "length": args["duration"] == row["duration_min"],
+        "window": any(first <= local_start and local_end <= last for first, last in windows),
+        "time of day": row["day_from_min"] is None
+        or (row["day_from_min"] <= minute and minute + args["duration"] <= row["day_to_min"]),
+        "weekday": local_start.weekday() not in row["excluded_weekdays"],
+        "clash": not busy,
+        "grid": start.minute % 15 == 0,
+    }
+    return [name for name, ok in found.items() if not ok]
+
+
+async def test_the_booking_bank(calendars: Calendars) -> None:
+    results = [wrong(row, await run(BookMeeting(calendars), row["text"]), calendars) for row in bank.bookings()]
+    assert sum(not found for found in results) >= 19        # of 20
+    assert not any("clash" in found or "people" in found for found in results)
+
+
+async def test_the_checks_above_can_fail(calendars: Calendars) -> None:
+    row = next(row for row in bank.bookings() if row["expect"] == "ok" and row["excluded_weekdays"])
+    outcome = await run(BookMeeting(calendars), row["text"])
+    assert isinstance(outcome, SkillWrite)
+    moved = SkillWrite(outcome.tool, {**outcome.args, "start": datetime(2026, 3, 23, 10, 20, tzinfo=bank.ZONE), "duration": 7},
+                       outcome.provenance, "", "")
+    assert {"length", "weekday", "clash", "grid"} <= set(wrong(row, moved, calendars))
+
+
+async def test_titles_are_soft_and_shown(calendars: Calendars) -> None:
+    rows = [row for row in bank.bookings() if row["titles"]]
+    hits = 0
+    for row in rows:
+        outcome = await run(BookMeeting(calendars), row["text"])
+        hits += isinstance(outcome, SkillWrite) and str(outcome.args["title"]).lower() in [t.lower() for t in row["titles"]]
+    assert hits >= len(rows) - 2
+
+
+@pytest.mark.parametrize(("text", "slot", "part"), [
+    ("book 45 minutes with Zoe next Monday", "people", "Zoe"), ("book an hour with Ann next week", "people", "Ana Kovac or Anna"),
+    ("Book a meeting with Ravi about the boiler", "when", "When"), ("schedule a call with Dana and Bjorn tomorrow", "people", "Bjorn"),
+])
+async def test_asks_for_exactly_what_is_missing(calendars: Calendars, text: str, slot: str, part: str) -> None:
+    outcome = await run(BookMeeting(calendars), text)
+    assert isinstance(outcome, SkillAsk)
+    assert outcome.slot == slot
+    assert part in outcome.question
+
+
+async def test_answers_fill_what_was_asked(calendars: Calendars) -> None:
+    outcome = await run(BookMeeting(calendars), "book a meeting with Zoe about the boiler", people="Dana", when="next Monday morning")
+    assert isinstance(outcome, SkillWrite)
+    assert outcome.args["attendees"] == ("Dana Whitfield",)
+    assert outcome.args["title"] == "Boiler"
+    again = await run(BookMeeting(calendars), "book a meeting with Zoe", people="Bjorn")
+    assert isinstance(again, SkillAsk)
+
+
+async def test_defaults_are_said_aloud(calendars: Calendars) -> None:
+    outcome = await run(BookMeeting(calendars), "book a meeting with Ravi next week")
+    assert isinstance(outcome, SkillWrite)
+    assert outcome.args["duration"] == 30
+    assert "30 minutes" in outcome.before
+    assert "Ravi Menon's calendar" in outcome.before
+    assert outcome.provenance["duration"].source.startswith("default")
+    assert "not told" in outcome.after
+
+
+async def test_usual_hours_and_no_weekend_unless_said(calendars: Calendars) -> None:
+    for text in ("book an hour next week", "set aside two hours as soon as possible for the papers"):
+        outcome = await run(BookMeeting(calendars), text)
+        assert isinstance(outcome, SkillWrite)
+        start: Any = outcome.args["start"]
+        local = start.astimezone(bank.ZONE)
+        assert 9 <= local.hour < 18
+        assert local.weekday() < 5
+
+
+async def test_a_taken_fixed_time_is_said(calendars: Calendars) -> None:
+    outcome = await run(BookMeeting(calendars), "book half an hour with Tomas tomorrow at 4pm")
+    assert isinstance(outcome, SkillSay)
+    assert "16:00" in outcome.text.value
+    assert "taken" in outcome.text.value
+
+
+async def test_repeating_events_are_not_pretended(calendars: Calendars) -> None:
+    outcome = await run(BookMeeting(calendars), "schedule yoga every Tuesday at 18:00")
+    assert isinstance(outcome, SkillWrite)
+    assert "Repeating" in outcome.before
+
+
+async def test_a_meeting_on_the_day_the_clocks_change(calendars: Calendars) -> None:
+    outcome = await run(BookMeeting(calendars), "set aside an hour on Sunday 29 March at 10am for the hedge")
+    assert isinstance(outcome, SkillWrite)
+    assert outcome.args["start"] == datetime(2026, 3, 29, 8, 0, tzinfo=UTC)     # summer time by then
+
+
+class Busy:
+    """A calendar with given busy times, the same for everybody."""
+
+    def __init__(self, taken: list[Interval]) -> None:
+        self.taken = taken
+
+    def busy(self, window: Interval, *, person: str | None = None) -> list[Interval]:
+        return [(start, end) for start, end in self.taken if start < window[1] and window[0] < end]
+
+    def known(self, person: str) -> bool:
+        return True
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.integers(0, 14 * 24 * 4), st.integers(1, 40)), max_size=40),
+       st.sampled_from(["next week", "tomorrow", "this weekend", "next week, afternoons", "between Monday and Friday", "on 29 March"]),
+       st.integers(5, 300))
+async def test_a_booked_slot_never_overlaps_a_busy_time(blocks: list[tuple[int, int]], when: str, minutes: int) -> None:
+    base = bank.NOW.replace(hour=0, minute=0)
+    taken = [(base + timedelta(minutes=15 * at), base + timedelta(minutes=15 * (at + length))) for at, length in blocks]
+    outcome = await run(BookMeeting(Busy(taken)), f"book {minutes} minutes with Dana {when}")
+    if isinstance(outcome, SkillWrite):
+        starts: list[Any] = [outcome.args["start"], *outcome.options.get("start", {}).values()]
+        for start in starts:
+            end = start + timedelta(minutes=minutes)
+            assert not any(busy_from < end and start < busy_to for busy_from, busy_to in taken)
+            assert start >= bank.NOW
+
+
+async def test_availability_of_others_is_never_the_owners(calendars: Calendars) -> None:
+    known = await run(SeeAvailability(calendars), "is Dana free tomorrow afternoon")
+    assert isinstance(known, SkillSay)
+    assert "12:00-18:00" in known.text.value             # the owner is busy then
+    stranger = await run(SeeAvailability(calendars), "is Tomas free on Friday")
+    assert isinstance(stranger, SkillSay)
+    assert "do not have the calendar" in stranger.text.value
+    asked = await run(SeeAvailability(calendars), "when is Ann free")
+    assert isinstance(asked, SkillAsk)
+
+
+async def test_over_the_whole_agent(tmp_path: Path) -> None:
+    fill_folder(tmp_path)
+    one = world(tmp_path)
+    asked = await one.ask("book 45 minutes with Zoe next Monday")
+    assert (asked.kind, asked.missing) == (AnswerKind.ASKED, "people")
+    done = await one.ask("Dana", conversation_id=asked.conversation_id)
+    assert done.kind is AnswerKind.DONE
+    assert done.tools_used == ("book_meeting", "calendar_create")
+    assert one.calendar_text().count("SUMMARY:Meeting with Dana") == 1

@@ -1,0 +1,112 @@
+"""Choice and gate on the development bank with the real static vectors; vetoes hold whatever the scores say.
+
+The bank's author also wrote readers, cues and gate constants: these counts are a floor against regressions, not a claim
+about unseen wording.
+"""
+
+from collections.abc import Sequence
+
+import agent_bank as bank
+import pytest
+from agent_node import StaticEmbedder
+
+from node.agent.choice import Choosable, Chooser, Ranking, Scored, is_question, nobody_can, removes
+from node.agent.gate import Band, load_gate
+
+
+class AllAlike:
+    """Every text has the same vector: the tools' scores differ by cues and evidence alone."""
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        return [[1.0, 0.0] for _ in texts]
+
+
+async def test_the_bank_with_the_real_vectors() -> None:
+    specs, reader, gate = bank.specs(), bank.reader(), load_gate()
+    by_name = {spec.name: spec for spec in specs}
+    chooser = Chooser([Choosable.of(spec) for spec in specs], StaticEmbedder())
+    right = exact = kept = rejected = asked_slot = wrong_calls = 0
+    for case in bank.cases():
+        reading = reader.read(case.text, bank.NOW)
+        filled = {spec.name: reader.fill(spec, reading, {}) for spec in specs}
+        evidence = {
+            spec.name: 1 - len(filled[spec.name].missing) / len(spec.required) if spec.required else 0.0 for spec in specs
+        }
+        ranking = await chooser.choose(case.text, evidence)
+        verdict = gate.judge(ranking)
+        if case.tool is None:
+            rejected += verdict.band is Band.DECLINE
+            wrong_calls += verdict.band is Band.ACT and not filled[verdict.best[0]].missing
+            continue
+        right += ranking.tools[0].name == case.tool
+        kept += verdict.band is Band.ACT
+        good = ranking.tools[0].name == case.tool and verdict.band is Band.ACT and not bank.differs(filled[case.tool], case)
+        exact += good and not case.missing
+        asked_slot += good and bool(case.missing)
+        wrong_calls += bool(case.missing) and verdict.band is Band.ACT and not filled[verdict.best[0]].missing
+    assert by_name
+    assert right >= 46          # of 47
+    assert kept >= 45           # of 47
+    assert exact >= 36          # of 38 complete ones
+    assert asked_slot >= 8      # of 9 with a missing argument: exactly that slot is asked for
+    assert rejected >= 12       # of 13 that no tool can do
+    assert exact + asked_slot + rejected >= 56   # of 60
+    assert wrong_calls == 0
+
+
+@pytest.mark.parametrize("text", [
+    "cancel my dentist appointment on Monday", "delete the note Garden plan", "please remove lunch from my calendar",
+    "take the meeting off my calendar", "can you erase everything", "I want to cancel the meeting with Dana",
+    "get rid of the roof note", "move my dentist appointment to Tuesday", "reschedule the review", "clear my agenda",
+])
+async def test_removal_never_reaches_a_tool_that_is_not_destructive(text: str) -> None:
+    tools = [Choosable.of(spec) for spec in bank.specs()]
+    gone = Choosable("calendar_delete", "Delete an event", ("delete the event",), ("delete",), "destructive")
+    assert removes(text)
+    ranking = await Chooser([*tools, gone], AllAlike()).choose(text, {spec.name: 1.0 for spec in tools})
+    assert [tool.name for tool in ranking.tools] == ["calendar_delete"]
+    assert ranking.vetoed
+    empty = await Chooser(tools, AllAlike()).choose(text, {})
+    assert load_gate().judge(empty).band is Band.DECLINE
+
+
+@pytest.mark.parametrize("text", [
+    "remind me to cancel my gym", "write down that the meeting was cancelled", "take the bread out at six", "add the removal van on Monday",
+])
+def test_speaking_of_removal_is_no_removal(text: str) -> None:
+    assert not removes(text)
+
+
+async def test_a_purchase_is_no_appointment() -> None:
+    ranking = await Chooser([Choosable.of(spec) for spec in bank.specs()], AllAlike()).choose("book a flight to Lisbon", {})
+    assert "calendar_create" not in [tool.name for tool in ranking.tools]
+
+
+@pytest.mark.parametrize(("text", "asks"), [
+    ("do I have anything on Friday", True), ("what is on", True), ("can you book a room", False), ("book a room", False),
+    ("could I see my notes", True), ("is Dana free", True),
+])
+def test_mood(text: str, asks: bool) -> None:
+    assert is_question(text) is asks
+
+
+def test_gate_bands() -> None:
+    gate = load_gate()
+
+    def ranking(score: float, margin: float) -> Ranking:
+        return Ranking((Scored("a", score, score, 1.0, 1.0), Scored("b", score - margin, 0.1, 0.0, 0.0), Scored("c", 0, 0, 0, 0)), 0.1)
+
+    assert gate.judge(ranking(0.8, 0.4)).band is Band.ACT
+    close = gate.judge(ranking(0.8, 0.0))
+    assert close.band is Band.ASK
+    assert close.best == ("a", "b")
+    low = gate.judge(Ranking((Scored("a", 0.05, 0.05, 0, 0), Scored("b", 0.04, 0, 0, 0), Scored("c", 0.03, 0, 0, 0)), 0.6))
+    assert low.band is Band.DECLINE
+    assert low.best == ("a", "b", "c")
+
+
+def test_shipped_sentences() -> None:
+    assert len(nobody_can()) >= 30
+    assert not set(nobody_can()) & {case.text.lower() for case in bank.cases()}
+    assert all(len(spec.examples) >= 8 for spec in bank.specs())
+    assert not {example for spec in bank.specs() for example in spec.examples} & {case.text for case in bank.cases()}
