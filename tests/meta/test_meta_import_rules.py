@@ -130,7 +130,6 @@ BANNED = [
     "from trio import open_tcp_stream",
     "import trio\n\nrun = trio.run_process",
     "import importlib\n\nnet = importlib.import_module('node.net')",
-    "net = __import__('node.net')",
 ]
 
 

@@ -82,3 +82,18 @@ def test_protocol_imports_only_what_it_may() -> None:
             if extra or chance:
                 foreign[name] = extra | chance
     assert foreign == {}
+
+
+def hidden_imports(tree: ast.AST) -> set[str]:
+    """Returns the names used that can import or run code which no rule sees."""
+    return {item.id for item in ast.walk(tree) if isinstance(item, ast.Name)} & {"__import__", "eval", "exec"}
+
+
+def test_nothing_imports_or_runs_code_from_text() -> None:
+    hidden = {name: found for name, path in modules().items() if (found := hidden_imports(parsed(path)))}
+    assert hidden == {}
+
+
+def test_control_such_code_would_be_noticed() -> None:
+    assert hidden_imports(ast.parse("net = __import__('node.net')")) == {"__import__"}
+    assert hidden_imports(ast.parse("engine.exec()")) == set()
