@@ -53,6 +53,7 @@ class LocalEngine:
         self._scanning = trio.Lock()
         self._choosing = trio.Lock()
         self._found: list[ModelFile] = []
+        self._warned: set[str] = set()
         self._scanned_s = float("-inf")
 
     async def run(self, *, task_status: TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -80,7 +81,7 @@ class LocalEngine:
 
     async def health(self) -> EngineHealth:
         """The present state, without waiting for a worker."""
-        models = await self._usable()
+        models = await self._usable(wait=False)
         if self._nursery is None:
             return EngineHealth(state="stopped")
         if not models:
@@ -172,15 +173,21 @@ class LocalEngine:
             raise ModelChanged()
         raise ModelUnknown() if models else NoModel()
 
-    async def _usable(self) -> list[ModelFile]:
-        """Models that may be loaded, the default first."""
+    async def _usable(self, *, wait: bool = True) -> list[ModelFile]:
+        """Models that may be loaded, the default first. wait False: as last seen while someone hashes a new file."""
+        if not wait and self._scanning.locked():
+            return self._sorted()
         async with self._scanning:
             if trio.current_time() - self._scanned_s > _SCAN_FRESH_S:
                 self._found = await trio.to_thread.run_sync(self._catalogue.scan)
                 self._scanned_s = trio.current_time()
                 for model in self._found:
-                    if model.changed:
+                    if model.changed and model.digest not in self._warned:
+                        self._warned.add(model.digest)
                         _log.warning("%s is not the file that was installed; it is not used", model.path.name)
+        return self._sorted()
+
+    def _sorted(self) -> list[ModelFile]:
         usable = [model for model in self._found if not model.changed]
         default = self._default
         if default is not None:

@@ -49,6 +49,9 @@ _STALL_S = 120.0
 _COUNT_DEADLINE_S = 30.0
 _CANCEL_DEADLINE_S = 2.0
 _SPARE_EVENTS = 64
+_SPARE_CHARS = 4096
+_MOST_CHARS_PER_TOKEN = 512
+_MOST_SHOWN_CHARS = 200
 _log = logging.getLogger(__name__)
 
 
@@ -70,7 +73,8 @@ class Job:
     job_id: str
     inbox: trio.MemoryReceiveChannel[Event | Death]
     post: trio.MemorySendChannel[Event | Death]
-    room: int       # how many events it may still get: a worker that sends more is broken
+    events_left: int        # a worker that sends more is broken, or was taken over by its model file
+    chars_left: int
     sent: bool = False
     over: bool = False
     broken: EngineError | None = None     # why the inbox ends without a last event
@@ -132,9 +136,10 @@ class ModelHost:
     async def submit(self, request: GenerateRequest) -> Job:
         """Hand a request to the worker, started when necessary. Raises EngineError."""
         self._numbers += 1
-        room = request.max_tokens + _SPARE_EVENTS
-        post, inbox = trio.open_memory_channel[Event | Death](room + 1)     # one more for the news of a death
-        job = Job(f"job-{self._numbers}", inbox, post, room)
+        events = request.max_tokens + _SPARE_EVENTS
+        chars = _SPARE_CHARS + _MOST_CHARS_PER_TOKEN * (request.max_tokens + len(request.token_ids_so_far))
+        post, inbox = trio.open_memory_channel[Event | Death](events + 1)     # one more for the news of a death
+        job = Job(f"job-{self._numbers}", inbox, post, events, chars)
         self._jobs[job.job_id] = job
         try:
             child = await self._child()
@@ -180,8 +185,8 @@ class ModelHost:
         if counting.result is None:
             raise WorkerDied()
         if counting.result.code:
-            refusal = RequestRefused(counting.result.message)
-            refusal.code = counting.result.code
+            refusal = RequestRefused(_plain(counting.result.message))
+            refusal.code = _plain(counting.result.code)
             raise refusal
         return counting.result.tokens
 
@@ -216,7 +221,9 @@ class ModelHost:
         """Take note of the box and the model's facts, or of why it can't be loaded."""
         match _decoded(payload):
             case Ready() as facts:
-                self.ready_facts = facts
+                self.ready_facts = msgspec.structs.replace(
+                    facts, backend=_plain(facts.backend), description=_plain(facts.description),
+                    licence=_plain(facts.licence))
                 self._pong_s = trio.current_time()
                 self._moved = (-1, self._pong_s)
                 missing = {layer: state for layer, state in facts.box.items() if state != "held"}
@@ -225,7 +232,7 @@ class ModelHost:
                     _log.warning("the engine worker's box has gaps: %s %s", missing, open_ways)
             case CannotStart(message=message):
                 self._unusable = True
-                raise ChildStartFailed(message)
+                raise ChildStartFailed(_plain(message))
             case _:
                 raise ChildStartFailed("The worker process spoke out of turn.")
 
@@ -274,6 +281,8 @@ class ModelHost:
             return      # cancelled meanwhile
         if isinstance(event, Piece):
             self.last_token_s = trio.current_time()
+        elif isinstance(event, Failed):
+            event = Failed(_plain(event.code), _plain(event.message), _plain(event.hint))
         self._post(job, event)
         if isinstance(event, Finished | Failed):
             self._forget(job)
@@ -283,8 +292,10 @@ class ModelHost:
             job.post.send_nowait(event)
             self._forget(job)
             return
-        job.room -= 1
-        if job.room < 0:
+        job.events_left -= 1
+        if isinstance(event, Piece):
+            job.chars_left -= len(event.text) + len(event.token_ids)
+        if job.events_left < 0 or job.chars_left < 0:
             job.broken = WorkerDied("The worker process sent more than was asked for and was ended.")
             self._forget(job)
             raise ChildError("it sent more than was asked for")
@@ -293,6 +304,7 @@ class ModelHost:
     def _forget(self, job: Job) -> None:
         job.over = True
         self._jobs.pop(job.job_id, None)
+        self.queued = min(self.queued, len(self._jobs))
         job.post.close()
 
     def _fail_all(self, error: EngineError) -> None:
@@ -317,6 +329,11 @@ class ModelHost:
                 await child.send(encode(Ping()))
             except ChildGone:
                 continue
+
+
+def _plain(text: str) -> str:
+    """What may be shown of a worker's words: short, and nothing that moves a terminal's cursor."""
+    return "".join(char for char in text[:_MOST_SHOWN_CHARS] if char.isprintable())
 
 
 def _decoded(payload: bytes) -> Ready | CannotStart | Step | Counted | Pong | None:

@@ -148,15 +148,24 @@ async def test_after_too_many_deaths_it_is_left_alone_and_says_so(fake: Path) ->
         assert text_of(await collect(engine, asked("say:hello"))) == "hello"
 
 
-async def test_a_worker_that_sends_more_than_was_asked_for_is_ended(fake: Path) -> None:
+@pytest.mark.parametrize("script", ["flood", "swell"])
+async def test_a_worker_that_sends_more_than_was_asked_for_is_ended(fake: Path, script: str) -> None:
     async with running_engine([fake], policy=QUICK) as engine:
-        async with engine.stream(asked("flood", max_tokens=4)) as answer:
+        async with engine.stream(asked(script, max_tokens=4)) as answer:
             events = [event async for event in answer]
         assert isinstance(events[-1], Failed)
         assert len(events) <= 4 + 64 + 1
         assert events[-1].code == "worker_died"
         while not (await engine.health()).restarts:
             await trio.sleep(0.01)
+
+
+async def test_a_workers_words_can_not_move_a_terminals_cursor(fake: Path) -> None:
+    async with running_engine([fake], policy=QUICK) as engine:
+        (*_, failed) = await collect(engine, asked("insult"))
+        assert isinstance(failed, Failed)
+        assert "\x1b" not in failed.code + failed.message + failed.hint
+        assert len(failed.message) == 200 - 1
 
 
 @pytest.mark.parametrize("script", ["silent", "idle"])

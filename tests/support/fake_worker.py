@@ -1,8 +1,8 @@
 """A worker process without a model, for tests of its host: speaks the worker's frames and misbehaves on request.
 
 The first message of a chat is its script: `say:TEXT` answers with TEXT, `die` is killed by SIGKILL after one piece,
-`silent` never answers nor shows life, `flood` sends far more pieces than were asked for, `idle` starts and then decodes
-nothing.
+`silent` never answers nor shows life, `flood` sends far more pieces than were asked for, `swell` far longer ones,
+`insult` fails with a message for the terminal, `idle` starts and then decodes nothing.
 With the fast kernels on, a model file named `deadly...` kills it with SIGILL while it starts.
 """
 
@@ -12,7 +12,7 @@ import signal
 import time
 
 from offload.child.frames import BlockingPipe
-from offload.ports import Finished, GenerateRequest, Piece, Queued, Started, Usage
+from offload.ports import Failed, Finished, GenerateRequest, Piece, Queued, Started, Usage
 from offload.worker_frames import (
     CancelJob,
     Count,
@@ -73,6 +73,11 @@ def answer(pipe: BlockingPipe, request: GenerateRequest) -> None:
         case "flood":
             while True:
                 tell(Piece("y", (8,)))
+        case "swell":
+            while True:
+                tell(Piece("y" * 1_000_000, (8,)))
+        case "insult":
+            tell(Failed("code\x1b[2J", "\x1b" + "x" * 10_000, "\x1b[31m"))
         case "idle":
             pass
 
