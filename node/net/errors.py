@@ -147,7 +147,7 @@ def root_cause(error: BaseException) -> BaseException:
 
 
 def reason_of(error: BaseException) -> str:
-    """A short line for logs and status: the root cause's text, with its type unless it is ours; at most 160 characters."""
+    """A short line for logs and status: the root cause's text, and its type unless it is ours; up to 160 characters."""
     leaf = root_cause(error)
     told = f"{leaf}" if isinstance(leaf, KithError | ProtocolError | WireError) else f"{type(leaf).__name__}: {leaf}"
     return " ".join(told.split())[:160].rstrip(": ")

@@ -68,13 +68,23 @@ class StreamGuard:
         try:
             await self._on_stream(stream)
         except Exception as error:  # a bug in one handler must not end the node
-            cause = root_cause(error)
-            if isinstance(cause, ProtocolError):
-                _log.info("a stream of %s ended: %s", stream.protocol, cause.code)
-            else:
-                self.caught += 1
-                # its text may hold something personal: the type only
-                _log.error("the handler of %s failed: %s", stream.protocol, type(cause).__name__)
+            self._note(stream.protocol, error)
             return False
+        except BaseExceptionGroup as group:  # failed while it was being cancelled: only the cancellation goes on
+            errors, rest = group.split(Exception)
+            if errors is not None:
+                self._note(stream.protocol, errors)
+            if rest is None:
+                return False
+            raise rest from None
         await stream.linger(self._limits.linger_s)
         return True
+
+    def _note(self, protocol: str, error: Exception) -> None:
+        cause = root_cause(error)
+        if isinstance(cause, ProtocolError):
+            _log.info("a stream of %s ended: %s", protocol, cause.code)
+            return
+        self.caught += 1
+        # its text may hold something personal: the type only
+        _log.error("the handler of %s failed: %s", protocol, type(cause).__name__)

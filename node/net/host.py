@@ -17,7 +17,15 @@ from libp2p.stream_muxer.exceptions import MuxedConnError, MuxedStreamError
 from node.errors import NotPaired
 from node.net import addresses, dial, negotiate
 from node.net.connections import Connection
-from node.net.errors import BadAddress, NegotiationFailed, NetworkStopped, NotConnected, OpenFailed, ProtocolNotServed
+from node.net.errors import (
+    BadAddress,
+    NegotiationFailed,
+    NetworkStopped,
+    NotConnected,
+    OpenFailed,
+    ProtocolNotServed,
+    root_cause,
+)
 from node.net.events import NetEvent
 from node.net.gate import Gate
 from node.net.guard import StreamGuard
@@ -86,12 +94,18 @@ class Network:
         serving."""
         if self._session is not None:
             raise RuntimeError("the network is already serving")
-        session = Session(self._key_pair, self._gate, self._guard, self._on_event, self._limits)
+        session = Session(self._key_pair, self._gate, self._guard, self._tell, self._limits)
         self._session = session
         try:
             await session.run(listen, lambda: task_status.started(self.addresses()))
         finally:
             self._session = None
+
+    def _tell(self, event: NetEvent) -> None:
+        try:
+            self._on_event(event)
+        except Exception as error:  # a listener's bug must not end the network
+            _log.error("a listener failed on %s: %s", type(event).__name__, type(root_cause(error)).__name__)
 
     # -- listening --
 

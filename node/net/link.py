@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import trio
 
+from node.net.errors import root_cause
 from node.net.limits import LinkTiming
 from protocol.channel import FrameChannel
 from protocol.errors import ChannelClosed, ChannelError, DeadlinePassed, RemoteProtocolError
@@ -81,6 +82,9 @@ class Link:
                 event = ChannelBroken()
             except RemoteProtocolError as error:
                 event = error
+            except Exception as error:  # a bug in a channel ends this link and nothing else
+                _log.error("the channel of a link failed: %s", type(root_cause(error)).__name__)
+                event = ChannelBroken()
             await self._post.send(event)
             if not isinstance(event, Received):
                 return
@@ -97,7 +101,9 @@ class Link:
                         return reason
             except RemoteProtocolError as error:
                 return await self._break_off(error)
-            except (ChannelError, trio.TooSlowError):
+            except Exception as error:  # mostly a dead channel; a bug in one ends this link and nothing else
+                if not isinstance(error, ChannelError | trio.TooSlowError):
+                    _log.error("the channel of a link failed: %s", type(root_cause(error)).__name__)
                 await self.channel.reset()
                 return "lost"
             event = await self._next_event()

@@ -15,7 +15,7 @@ import trio
 from node.clock import Entropy
 from node.errors import KithError
 from node.net.backoff import Backoff
-from node.net.errors import RefusedByPeer, reason_of
+from node.net.errors import RefusedByPeer, reason_of, root_cause
 from node.net.events import LinkDown, LinkUp, ModelsAdvertised, NetEvent
 from node.net.limits import LinkTiming
 from node.net.link import Link, News
@@ -185,6 +185,8 @@ class Links:
                     shortest_s = self._timing.refused_s
                 except (KithError, ProtocolError, OSError, trio.TooSlowError) as error:
                     _log.debug("no link to %s: %s", peer.peer_id, reason_of(error))
+                except Exception as error:  # a bug on the way to one peer must not take the other links with it
+                    _log.error("calling %s failed: %s", peer.peer_id, type(root_cause(error)).__name__)
                 now_s = trio.current_time()
                 if now_s - began_s > _STEADY_S and peer.seen_s >= began_s:
                     peer.backoff.reset()

@@ -8,6 +8,7 @@ rule (more data than its window, wrong ids, floods) gets GO_AWAY and loses the c
 
 import logging
 from collections import deque
+from collections.abc import Awaitable, Callable
 
 import trio
 from libp2p.abc import ConnectionType, IMuxedConn, IMuxedStream, ISecureConn
@@ -66,22 +67,31 @@ class Muxer(IMuxedConn):  # type: ignore[misc]  # libp2p is untyped to mypy
 
     async def start(self) -> None:
         """Read and write until either side ends the connection; then break every stream and close the socket."""
-        reason = "the connection was closed here"
         try:
             async with trio.open_nursery() as nursery:
                 self._scope = nursery.cancel_scope
-                nursery.start_soon(self._write_frames)
-                nursery.start_soon(self._measure_rtt)
+                for part in (self._read_frames, self._write_frames, self._measure_rtt):
+                    nursery.start_soon(self._run_part, part)
                 self.event_started.set()
-                reason = await self._read_frames()
-                nursery.cancel_scope.cancel()
-        except Exception as error:  # whatever a peer makes a library raise ends this connection and nothing else
-            reason = reason_of(error)
         finally:
-            self._finish(reason)
+            self._finish("the connection was closed here")
             with trio.CancelScope(shield=True, deadline=trio.current_time() + 1):
                 await self._close_socket()
             self.event_closed.set()
+
+    async def _run_part(self, part: Callable[[], Awaitable[str]]) -> None:
+        # Each part keeps its own errors: in the nursery, an error and a cancellation at the same moment would make a
+        # group that is no Exception, pass every handler above and end the whole host.
+        try:
+            reason = await part()
+        except Exception as error:  # whatever a peer makes a library raise ends this connection and nothing else
+            reason = reason_of(error)
+        self._end(reason)
+
+    def _end(self, reason: str) -> None:
+        self._finish(reason)
+        if self._scope is not None:
+            self._scope.cancel()
 
     async def close(self) -> None:
         """Say goodbye (at most 0.5 s), break every stream, close the socket. Doing it twice is fine."""
@@ -91,9 +101,7 @@ class Muxer(IMuxedConn):  # type: ignore[misc]  # libp2p is untyped to mypy
                 with trio.move_on_after(0.5):
                     while self._outbox_bytes and self.end_reason is None:
                         await self._flushed.park()
-            self._finish("the connection was closed here")
-            if self._scope is not None:
-                self._scope.cancel()
+            self._end("the connection was closed here")
             with trio.move_on_after(1):
                 await self._close_socket()
             self.event_closed.set()
@@ -202,9 +210,8 @@ class Muxer(IMuxedConn):  # type: ignore[misc]  # libp2p is untyped to mypy
         self._outbox.append(frame)
         self._outbox_bytes += len(frame)
         self._work.set()
-        if len(self._outbox) > self.limits.max_queued_frames and self._scope is not None:
-            self._finish("the peer makes us answer and reads nothing")
-            self._scope.cancel()
+        if len(self._outbox) > self.limits.max_queued_frames:
+            self._end("the peer makes us answer and reads nothing")
 
     def has_room(self) -> bool:
         """Whether data may be queued now."""
@@ -216,7 +223,7 @@ class Muxer(IMuxedConn):  # type: ignore[misc]  # libp2p is untyped to mypy
         """Return once has_room() may be true again."""
         await self._room.park()
 
-    async def _write_frames(self) -> None:
+    async def _write_frames(self) -> str:
         while True:
             while not self._outbox:
                 self._work = trio.Event()
@@ -238,7 +245,7 @@ class Muxer(IMuxedConn):  # type: ignore[misc]  # libp2p is untyped to mypy
             # a write into a roomy socket does not yield: let the reader have its turn
             await trio.lowlevel.checkpoint()
 
-    async def _measure_rtt(self) -> None:
+    async def _measure_rtt(self) -> str:
         while True:
             self._ping_value = (self._ping_value + 1) & 0xFFFFFFFF
             self._pong = trio.Event()
@@ -246,9 +253,8 @@ class Muxer(IMuxedConn):  # type: ignore[misc]  # libp2p is untyped to mypy
             self.put(yamux.encode(yamux.PING, yamux.SYN, 0, self._ping_value))
             with trio.move_on_after(self.limits.ping_every_s) as answer:
                 await self._pong.wait()
-            if answer.cancelled_caught and self._heard_s <= self._ping_sent_s and self._scope is not None:
-                self._finish("the peer stopped answering")
-                self._scope.cancel()
+            if answer.cancelled_caught and self._heard_s <= self._ping_sent_s:
+                return "the peer stopped answering"
             await trio.sleep(self.limits.ping_every_s)
 
     # -- incoming --

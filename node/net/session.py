@@ -18,7 +18,7 @@ from libp2p.peer.peerstore import PeerStore
 from libp2p.tools.anyio_service import background_trio_service
 from libp2p.transport.exceptions import MuxerUpgradeFailure
 
-from node.errors import KithError
+from node.errors import KithError, NotPaired
 from node.net.addresses import Address
 from node.net.admission import Admission
 from node.net.connections import Connection, ConnectionTable
@@ -211,7 +211,7 @@ class Session:
         secured = await self._upgrader.upgrade_security(wrap(tcp, dialled=dialled), dialled, expected)
         peer_id = str(secured.get_remote_peer())
         if dialled and not self.gate.admit(peer_id):
-            raise GateRefused(peer_id)
+            raise NotPaired("The node that answers there is not paired with this device.")
         try:
             muxer = await self._upgrader.upgrade_connection(secured, secured.get_remote_peer())
             assert isinstance(muxer, Muxer)
@@ -257,7 +257,8 @@ class Session:
     def discard(self, connection: Connection) -> None:
         """Close a connection that nobody needs, in the background."""
         connection.losing = True
-        self.nursery.start_soon(connection.muxer.close)
+        if self._nursery is not None:
+            self._nursery.start_soon(connection.muxer.close)
 
     def cut(self, peer_id: str) -> None:
         """Close every connection of this peer, in the background; it is not used from this instant on."""

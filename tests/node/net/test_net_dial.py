@@ -1,4 +1,4 @@
-"""Reaching peers: every address is tried at once, each with its reason, within our own time; nothing else is dialled."""
+"""Reaching peers: every address is tried at once, each with its reason, within our own time; nothing else ever."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress

@@ -8,6 +8,7 @@ from netpair import BROKEN, ECHO, echoes, know_each_other, linked_pair, make, sa
 
 from node.net.errors import ProtocolNotServed
 from node.net.limits import NetLimits
+from node.net.streams import PeerStream
 from protocol.errors import ChannelLost
 
 BAD_NAME = roguepeer.HELLO + roguepeer.token(b"/\xff\xfe\x80/1")
@@ -119,4 +120,34 @@ async def test_a_stream_that_never_names_a_protocol_is_dropped() -> None:
         async with roguepeer.muxed(a.addresses[0], "rogue") as session:
             await session.write(roguepeer.syn(1))
             await until(lambda: a.network.caught == 1)
+        assert await echoes(b, a.peer_id)
+
+
+async def test_a_handler_that_fails_while_the_node_stops_does_not_disturb_the_stop() -> None:
+    async def sour(stream: PeerStream) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.sleep_forever)
+            try:
+                await trio.sleep_forever()
+            finally:
+                raise KeyError("in the way out")
+
+    a, b = make("a", handler=sour), make("b")
+    know_each_other(a, b)
+    async with serving(b):
+        async with serving(a):
+            await b.network.connect(a.peer_id, a.addresses, timeout_s=5)
+            await b.network.open(a.peer_id, ECHO, timeout_s=5)
+        assert a.network.caught == 1
+
+
+async def test_a_failing_listener_of_events_harms_nobody() -> None:
+    def fail(_event: object) -> None:
+        raise KeyError("as planned")
+
+    a, b = make("a"), make("b")
+    a.network._on_event = fail
+    know_each_other(a, b)
+    async with serving(a, b):
+        await b.network.connect(a.peer_id, a.addresses, timeout_s=5)
         assert await echoes(b, a.peer_id)

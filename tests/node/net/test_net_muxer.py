@@ -282,3 +282,28 @@ async def test_a_stream_is_what_libp2p_expects() -> None:
         async with stream:
             pass
         assert stream.fin_sent
+
+
+async def test_an_error_at_the_moment_of_a_cancellation_stays_inside() -> None:
+    """Together they make a group that is no Exception; it would pass every handler and end the host."""
+
+    class Sour(Wire):
+        async def write(self, data: bytes) -> None:
+            try:
+                await trio.sleep_forever()
+            finally:
+                raise ConnectionResetError
+
+        async def read(self, n: int | None = None) -> bytes:
+            try:
+                await trio.sleep_forever()
+            finally:
+                raise ConnectionResetError
+
+    left, _right = trio.testing.memory_stream_pair()
+    muxer = Muxer(Sour(left, is_initiator=True), PEER, is_initiator=True)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(muxer.start)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    assert muxer.is_closed
