@@ -266,11 +266,9 @@ class GuardedChannel:
 
 def _id_of(frame: msgspec.Struct) -> bytes:
     """The id that ties a frame to its request."""
-    for field in ("request_id", "query_id", "message_id"):
-        value = getattr(frame, field, None)
-        if isinstance(value, bytes):
-            return value
-    return b""
+    field = {Query: "query_id", Answer: "query_id", Mail: "message_id"}.get(type(frame), "request_id")
+    request_id: bytes = getattr(frame, field)
+    return request_id
 
 
 def _text_so_far(frame: msgspec.Struct) -> str:

@@ -153,9 +153,7 @@ class Ledger:
         """The entry's number and digest, once it is durable. also: run in the same transaction."""
         new = await self._rows.append(lambda head: self._next(head, draft), also)
         async with self._head_turn:
-            if new.seq > self._head_seq:
-                await self._heads.store(sign_head(self._signer, new.seq, new.digest))
-                self._head_seq = new.seq
+            await self._keep_head(new)
         return Head(new.seq, new.digest)
 
     async def close(self, place: Head, *, sent_bytes: int, digest: bytes, outcome: str) -> None:
@@ -279,6 +277,11 @@ class Ledger:
 
     def _close_mac(self, digest: bytes, raw: bytes) -> bytes:
         return hashlib.blake2b(digest + raw, digest_size=32, key=self._chain_key, person=b"kith-close-1").digest()
+
+    async def _keep_head(self, new: NewEntry) -> None:
+        if new.seq > self._head_seq:
+            await self._heads.store(sign_head(self._signer, new.seq, new.digest))
+            self._head_seq = new.seq
 
     async def _load_head(self, problems: list[str]) -> SignedHead | None:
         stored = await self._heads.load()

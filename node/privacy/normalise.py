@@ -34,12 +34,12 @@ def _fold_char(char: str) -> str:
     for piece in unicodedata.normalize("NFKD", char).casefold():
         if unicodedata.combining(piece):
             continue
-        for letter in unicodedata.normalize("NFKD", piece.translate(_LOOKALIKE)):
+        for letter in piece.translate(_LOOKALIKE):
             if letter.isdecimal():
                 out.append(str(unicodedata.decimal(letter)))
             elif letter.isalnum():
                 out.append(letter)
-            elif not unicodedata.combining(letter):
+            else:
                 out.append(" ")
     return "".join(out)
 

@@ -61,7 +61,7 @@ class Vault:
         """values: (text, type). strict: every value counts whatever its words (what a tool returned just now)."""
         self._words: dict[str, _Pattern] = {}
         self._squeezed: dict[str, _Pattern] = {}
-        self._numbers: dict[str, tuple[str, str]] = {}  # last seven digits -> (all without leading zeros, type)
+        self._numbers: dict[str, list[tuple[str, str]]] = {}    # last 7 digits -> [(all but leading zeros, type)]
         self._near = NearNames()
         self._strict = strict
         self._count = 0
@@ -111,7 +111,7 @@ class Vault:
         if digits >= _SHORTEST_NUMBER and digits >= len(squeezed) - 4:
             plain = "".join(char for char in squeezed if char.isdigit()).lstrip("0")
             if len(plain) >= _SHORTEST_NUMBER:
-                self._numbers[plain[-_SHORTEST_NUMBER:]] = (plain, type_)
+                self._numbers.setdefault(plain[-_SHORTEST_NUMBER:], []).append((plain, type_))
         if type_ == "EMAIL":
             self._add_part(fold_word(text.rpartition("@")[0]), type_, number)
         elif type_ == "PERSON":
@@ -155,12 +155,10 @@ class Vault:
     # -- finding ----------------------------------------------------------------------------------------------------
 
     def _find_words(self, text: str, folded: Folded) -> Iterator[Hit]:
-        if self._word_automaton is None:
-            return
         body = folded.text
         doubtful: list[tuple[int, int, _Pattern]] = []
         seen: set[int] = set()
-        for last, pattern in self._word_automaton.iter(body):
+        for last, pattern in _matches(self._word_automaton, body):
             start, end = last - pattern.length + 1, last + 1
             if not _stands_alone(body, start, end):
                 continue
@@ -175,10 +173,8 @@ class Vault:
                 yield _hit(folded, start, end, pattern.type)
 
     def _find_squeezed(self, squeezed: Folded) -> Iterator[Hit]:
-        if self._squeezed_automaton is None:
-            return
         origin = squeezed.origin
-        for last, pattern in self._squeezed_automaton.iter(squeezed.text):
+        for last, pattern in _matches(self._squeezed_automaton, squeezed.text):
             start, end = last - pattern.length + 1, last + 1
             before = start > 0 and origin[start] - origin[start - 1] <= 1
             after = end < len(origin) and origin[end] - origin[end - 1] <= 1
@@ -197,12 +193,10 @@ class Vault:
             places = [place for place in range(match.start(), match.end()) if text[place].isdigit()]
             digits = "".join(str(int(text[place])) for place in places)
             for end in range(len(digits), _SHORTEST_NUMBER - 1, -1):
-                tail = digits[end - _SHORTEST_NUMBER : end]
-                known, type_ = self._numbers.get(tail, ("", ""))
                 mine = digits[:end].lstrip("0")
-                if known and (mine.endswith(known) or known.endswith(mine)):
-                    yield Hit(match.start(), places[end - 1] + 1, type_)
-                    break
+                for known, type_ in self._numbers.get(digits[end - _SHORTEST_NUMBER : end], ()):
+                    if mine.endswith(known) or known.endswith(mine):
+                        yield Hit(match.start(), places[end - 1] + 1, type_)
 
     def _find_near(self, text: str, folded: Folded) -> Iterator[Hit]:
         for start, end, sure in self._near.find(folded.text):
@@ -244,6 +238,12 @@ def _automaton(words: dict[str, _Pattern]) -> "ahocorasick.Automaton | None":
         automaton.add_word(word, pattern)
     automaton.make_automaton()
     return automaton
+
+
+def _matches(automaton: "ahocorasick.Automaton | None", body: str) -> Iterator[tuple[int, _Pattern]]:
+    """(position of the last character, pattern) of every word of the automaton in the body."""
+    if automaton is not None:
+        yield from automaton.iter(body)
 
 
 def _spellings(text: str) -> set[str]:

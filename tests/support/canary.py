@@ -174,7 +174,7 @@ def self_test(value: str, *, around: tuple[bytes, bytes] = (b"\x93\xa3abc", b"\x
             continue
         body = encode(value)
         # compressed bodies have no mark of their own unless they start a chunk
-        data = body if name in ("raw deflate",) else around[0] + body + around[1]
+        data = body if name == "raw deflate" else around[0] + body + around[1]
         if name.startswith(("msgpack", "split", "json inside")):
             data = body
         if canary.scan([data]):

@@ -1,4 +1,4 @@
-"""A whole egress guard over memory: ledger rows, heads, streams with a tap, an owner who answers, and a blind inspector.
+"""A whole egress guard over memory: ledger rows, heads, streams with a tap, an owner who answers, a blind inspector.
 
 The blind inspector is the negative control of every privacy test: composed in place of the real one, the test's own
 check has to fail. It exists here only; the product has no switch for it.
@@ -52,7 +52,8 @@ class MemoryLedgerRows:
         if also is not None:
             also(self.transactions)
         self.rows.append(LedgerRow(
-            new.seq, new.digest, new.request_id, new.peer_id, new.purpose, new.at_ms, new.entry, new.outgoing, None, None,
+            new.seq, new.digest, new.request_id, new.peer_id, new.purpose, new.at_ms, new.entry, new.outgoing,
+            closed=None, closed_ms=None,
         ))
         return new
 

@@ -1,4 +1,4 @@
-"""clear(): labels, vault, secrets, level, consent, ledger, in that order; and every fault means that nothing is cleared."""
+"""clear(): labels, vault, secrets, level, consent, ledger; and every fault means that nothing is cleared."""
 
 import pytest
 import trio
@@ -7,8 +7,16 @@ from guard_bench import FRIEND, HOME, STRANGER, BlindInspector, GuardBench, Memo
 from node.privacy.consent import ConsentAnswer, ConsentQuestion
 from node.privacy.egress import Part, PeerView, Purpose
 from node.privacy.errors import (
-    ConsentRefused, ConsentUnanswered, EgressDenied, GuardFailed, HoldsPersonal, HoldsSecret, LedgerFailed,
-    NeverForPeer, NotCleared, ShareNotConsented,
+    ConsentRefused,
+    ConsentUnanswered,
+    EgressDenied,
+    GuardFailed,
+    HoldsPersonal,
+    HoldsSecret,
+    LedgerFailed,
+    NeverForPeer,
+    NotCleared,
+    ShareNotConsented,
 )
 from node.privacy.inspector import Inspected, Inspector
 from node.privacy.labels import Confidentiality, Integrity, Labeled, Value, owner_text, public_text
@@ -28,7 +36,7 @@ async def bench(**more) -> GuardBench:
     return await guard_bench(VALUES, **more)
 
 
-# -- masking ----------------------------------------------------------------------------------------------------------
+# -- masking -------------------------------------------------------------------------------------------------------
 
 async def test_a_delegated_prompt_is_masked_shown_and_entered() -> None:
     guard = await bench()
@@ -145,7 +153,7 @@ async def test_a_value_that_masking_left_is_a_refusal() -> None:
     assert guard.rows.rows == []
 
 
-# -- levels -----------------------------------------------------------------------------------------------------------
+# -- levels --------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("purpose", list(Purpose))
 async def test_a_stranger_never_gets_anything(purpose: Purpose) -> None:
@@ -234,7 +242,7 @@ async def test_secrets_never_leave_for_any_purpose(purpose: Purpose) -> None:
     assert guard.owner.questions == []
 
 
-# -- shares -----------------------------------------------------------------------------------------------------------
+# -- shares --------------------------------------------------------------------------------------------------------
 
 class Shares:
     """The owner shares these sources with everybody asked about; may misbehave."""
@@ -282,7 +290,7 @@ async def test_anything_but_a_share_is_a_refusal(shares, error, autojump_clock) 
     assert guard.rows.rows == []
 
 
-# -- consent ----------------------------------------------------------------------------------------------------------
+# -- consent -------------------------------------------------------------------------------------------------------
 
 class OddOwner(Owner):
     def __init__(self, act) -> None:
@@ -360,7 +368,7 @@ async def test_with_all_nets_a_masked_prompt_needs_no_question() -> None:
     assert view.entry.approved_by == "policy, all nets ran"
 
 
-# -- faults: nothing is cleared, nothing is in the ledger ---------------------------------------------------------------
+# -- faults: nothing is cleared, nothing is in the ledger ----------------------------------------------------------
 
 class BadNet:
     name = "bad"
@@ -400,11 +408,16 @@ async def test_a_faulty_net_means_nothing(act, which: str, purpose: Purpose, aut
 async def test_a_missing_net_means_nothing(which: str) -> None:
     vault = VaultNet()
     await vault.load(VALUES)
-    guard = await bench(inspector=Inspector(**{"vault": vault, "secrets": SecretsNet(), "detectors": None, which: None}))
+    nets = {"vault": vault, "secrets": SecretsNet(), "detectors": None, which: None}
+    guard = await bench(inspector=Inspector(**nets))
     with pytest.raises(GuardFailed):
         await guard.clear(ASK)
+
+
+async def test_a_vault_that_is_not_loaded_yet_means_nothing() -> None:
+    guard = await bench(inspector=Inspector(vault=VaultNet(), secrets=SecretsNet(), detectors=None))
     with pytest.raises(GuardFailed):
-        await (await guard_bench(inspector=Inspector(vault=VaultNet(), secrets=SecretsNet(), detectors=None))).clear(ASK)
+        await guard.clear(ASK)
 
 
 async def test_an_inspection_of_other_texts_means_nothing() -> None:
@@ -481,7 +494,7 @@ async def test_a_cancelled_question_clears_nothing(autojump_clock) -> None:
     assert guard.rows.rows == []
 
 
-# -- ending and reopening -----------------------------------------------------------------------------------------------
+# -- ending and reopening ------------------------------------------------------------------------------------------
 
 async def test_closing_is_idempotent_and_survives_cancelling() -> None:
     guard = await bench()

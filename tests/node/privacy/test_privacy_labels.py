@@ -7,8 +7,18 @@ import pytest
 
 from node.privacy.errors import LabelLeak
 from node.privacy.labels import (
-    PUBLIC_LABEL, Confidentiality, ConversationLabel, Integrity, Label, Labeled, Value, derive, join, known_values,
-    owner_text, public_text,
+    PUBLIC_LABEL,
+    Confidentiality,
+    ConversationLabel,
+    Integrity,
+    Label,
+    Labeled,
+    Value,
+    derive,
+    join,
+    known_values,
+    owner_text,
+    public_text,
 )
 
 SECRETIVE = Labeled("Zdravka Korenjak", Confidentiality.PERSONAL, Integrity.LOCAL, "contacts",

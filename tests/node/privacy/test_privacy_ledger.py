@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import trio
 from fixed import FixedClock
 from guard_bench import MemoryHeads, MemoryLedgerRows
 
@@ -193,6 +194,23 @@ async def test_what_a_crash_left_open_is_closed_at_the_next_start() -> None:
     assert await again.find_open("12D3KooWHome", "r1") is None
 
 
+async def test_the_head_never_goes_back(autojump_clock) -> None:
+    class SlowFirst(MemoryLedgerRows):
+        async def append(self, make, also):
+            new = await super().append(make, also)
+            await trio.sleep(1 if new.seq == 1 else 0)
+            return new
+
+    rows, heads = SlowFirst(), MemoryHeads()
+    ledger = ledger_over(rows, heads)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ledger.append, draft(1))
+        nursery.start_soon(ledger.append, draft(2))
+    head = verify_head(SeedSigner(b"k" * 32).public_key, heads.stored)
+    assert head is not None
+    assert head.seq == 2
+
+
 async def test_reopening_goes_on_with_the_chain() -> None:
     _, rows, heads = await filled(3)
     again = ledger_over(rows, heads)
@@ -223,7 +241,7 @@ async def test_the_head_file_is_replaced_whole_and_private(tmp_path: Path) -> No
     await keeper.store(b"two")
     assert await keeper.load() == b"two"
     assert (tmp_path / "ledger.head").stat().st_mode & 0o777 == 0o600
-    assert [path.name for path in tmp_path.iterdir()] == ["ledger.head"]
+    assert not (tmp_path / "ledger.head.new").exists()
 
 
 async def test_over_the_real_database(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node.privacy.placeholders import BRACKETS, SURROGATES, PlaceholderMap, mask
@@ -50,6 +50,7 @@ def test_masking_says_where_the_tokens_stand() -> None:
 
 
 @pytest.mark.parametrize("style", [BRACKETS, SURROGATES])
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["Ana Kovač", "Bo", "x@y.example", "041 234 567", "Acme d.o.o."]),
                           st.sampled_from(["PERSON", "EMAIL", "PHONE", "ORG", "BIRTHDAY"])), min_size=1, max_size=8))
 def test_masking_and_restoring_give_the_text_back(style: str, pieces: list[tuple[str, str]]) -> None:
