@@ -17,7 +17,7 @@ from node.agent.skills.registry import Skill, SkillAsk, SkillCall, SkillSay
 from node.agent.slots import Filled, Reading, SlotValue
 from node.agent.tools.errors import AmbiguousName, BadArgument, ToolError
 from node.agent.tools.registry import ReadTool, ToolSpec, WriteTool
-from node.agent.turn import AgentParts, Said, Turn, asked, living_choices, plain
+from node.agent.turn import AgentParts, Said, Turn, asked, living_choices, personal, plain
 
 __all__ = ["Actor"]
 
@@ -101,9 +101,9 @@ class Actor:
         except BadArgument as error:
             if error.name in tool.spec.params and draft.kind == "tool":
                 return await asked(turn, replace(draft, slot=error.name), str(error))
-            return plain(turn, f"{error} {error.hint}", AnswerKind.STOPPED, "the tool refused an argument")
+            return personal(turn, f"{error} {error.hint}", AnswerKind.STOPPED, "the tool refused an argument")
         except ToolError as error:
-            return plain(turn, f"{error} {error.hint}", AnswerKind.STOPPED, f"{name} could not do it")
+            return personal(turn, f"{error} {error.hint}", AnswerKind.STOPPED, f"{name} could not do it")
         return _called(turn, called, call, name)
 
     # ------------------------------------------------------------ skills

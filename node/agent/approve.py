@@ -6,10 +6,11 @@ and what was approved but not known to be applied is finished at the next start.
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from node.agent.ports import Approval, ApprovalNeeded, Approver, Effect, EventSink, Journal, Json
+from node.agent.tools.errors import ToolError
 from node.agent.tools.registry import Registry, WriteTool
 
 __all__ = ["Applied", "Approvals", "Replan", "Result"]
@@ -17,7 +18,7 @@ __all__ = ["Applied", "Approvals", "Replan", "Result"]
 _log = logging.getLogger(__name__)
 
 Replan = Callable[[Mapping[str, str]], Awaitable[Effect]]
-"""The effect again with the alternatives that the owner chose, by value name; under a key of its own."""
+"""The effect again with the alternatives that the owner chose, by value name; under the same key."""
 
 
 class Result(StrEnum):
@@ -51,10 +52,13 @@ class Approvals:
         self, effect: Effect, events: EventSink, *, dry_run: bool = False, replan: Replan | None = None,
     ) -> Applied:
         """Apply effect after the owner's yes. A key that was decided before is not asked again: a denial stays one, an
-        approved write is finished. Raises what the tool raises; nothing is recorded as applied then."""
+        approved write is finished. Raises what the tool raises; a refusal is recorded and not tried again later."""
         if dry_run:
             return Applied(Result.PROPOSED, effect, None)
         known = await self._journal.find(effect.idempotency_key)
+        if known and known.failed:                  # refused then, asked for again: a new decision under a new key
+            again = replace(effect, idempotency_key=f"{effect.idempotency_key}+")
+            return await self.carry_out(again, events, replan=replan)
         if known and not known.approval.approved:
             return Applied(Result.DENIED, known.effect, known.approval)
         if known and known.applied:
@@ -68,7 +72,6 @@ class Approvals:
             raise ValueError("an approval for another effect")
         if approval.approved and approval.chosen and replan:
             effect = await replan(approval.chosen)
-            approval = Approval(effect.idempotency_key, True, approval.by, approval.at, approval.chosen, approval.note)
         await self._journal.approved(effect, approval)
         if not approval.approved:
             return Applied(Result.DENIED, effect, approval)
@@ -77,12 +80,12 @@ class Approvals:
 
     async def finish_interrupted(self) -> Sequence[Effect]:
         """Apply what was approved before a crash and is not known to be applied; the effects that are now in place.
-        One that cannot be applied any more is left and logged."""
+        One that is refused is recorded so and logged."""
         finished: list[Effect] = []
         for entry in await self._journal.unfinished():
             try:
                 await self._apply(entry.effect)
-            except Exception as error:
+            except (ToolError, LookupError) as error:
                 _log.warning("an approved %s could not be finished: %s", entry.effect.tool, type(error).__name__)
                 continue
             finished.append(entry.effect)
@@ -98,7 +101,11 @@ class Approvals:
         return sentence
 
     async def _apply(self, effect: Effect) -> Mapping[str, Json]:
-        record = await self._tool(effect).apply(effect, effect.idempotency_key)
+        try:
+            record = await self._tool(effect).apply(effect, effect.idempotency_key)
+        except ToolError as error:
+            await self._journal.failed(effect.idempotency_key, error.code)
+            raise
         await self._journal.applied(effect.idempotency_key, record)
         return record
 

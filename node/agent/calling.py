@@ -10,17 +10,18 @@ from dataclasses import dataclass, field, replace
 
 from node.agent.approve import Applied, Approvals, Result
 from node.agent.copy_grammar import Copyist, agree
-from node.agent.ports import Clock, Effect, EventSink, ToolFinished, ToolStarted
+from node.agent.ports import Clock, Effect, EventSink, Origin, ToolFinished, ToolStarted
 from node.agent.readers.phrases import phrase, residual
 from node.agent.slots import Filled, Reading, SlotReader, SlotValue, text_kind
 from node.agent.tools.errors import ToolError
 from node.agent.tools.registry import Args, ArgValue, Provenance, ReadTool, ToolContext, ToolSpec, WriteTool
-from node.privacy.labels import Confidentiality, Integrity, Labeled
+from node.privacy.labels import Confidentiality, Integrity, Labeled, Value
 
 __all__ = ["Call", "Called", "Caller", "effect_key"]
 
 _log = logging.getLogger(__name__)
 _EXAMPLES = 2
+_OWN_WORDS = frozenset({"title", "text", "attendees", "location"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +112,7 @@ class Caller:
                 if slot not in args or shown not in call.provenance[slot].alternatives:
                     raise LookupError(f"{slot} was not offered as a choice")
                 args[slot] = call.options.get(slot, {}).get(shown, shown)
-            again = f"{key}/{hashlib.blake2b(repr(sorted(chosen.items())).encode(), digest_size=8).hexdigest()}"
-            return await tool.plan(args, self._context(call, request_id), idempotency_key=again)
+            return await tool.plan(args, self._context(call, request_id), idempotency_key=key)
 
         await events.emit(ToolStarted(name, _shown(call.args)))
         try:
@@ -121,7 +121,9 @@ class Caller:
             await events.emit(ToolFinished(name, False, str(error)))
             raise
         await events.emit(ToolFinished(name, applied.result in {Result.APPLIED, Result.ALREADY}, applied.result.value))
-        return Called(Labeled(_outcome(applied, call), Confidentiality.PERSONAL, Integrity.LOCAL, name, ()), applied)
+        text = Labeled(_outcome(applied, call), Confidentiality.PERSONAL, Integrity.LOCAL, name,
+            _values(applied.effect))
+        return Called(text, applied)
 
     def _context(self, call: Call, request_id: str) -> ToolContext:
         return ToolContext(self._clock, self._slots.locale.zone, request_id, call.provenance)
@@ -143,6 +145,14 @@ def _outcome(applied: Applied, call: Call) -> str:
         case Result.PROPOSED:
             text = f"This is what I would do; nothing was written. {applied.effect.text}"
     return f"{text}\n{call.after}" if call.after and call.after not in text else text
+
+
+def _values(effect: Effect) -> tuple[Value, ...]:
+    """What of an effect is the owner's own and may stand in its text."""
+    return tuple(
+        Value(one.shown, "PRIVATE") for one in effect.values
+        if one.origin in {Origin.REQUEST, Origin.COPIED, Origin.CHOSEN, Origin.SOURCE} and one.name in _OWN_WORDS
+    )
 
 
 def _provenance(value: SlotValue) -> Provenance:

@@ -101,3 +101,5 @@ class JournalEntry:
     undo: Mapping[str, Json] | None
     """What undoing it takes, as the tool recorded it; None until applied."""
     undone: bool = False
+    failed: bool = False
+    """True when the write was refused after the yes; it is not tried again under this key."""

@@ -51,8 +51,12 @@ class Journal(Protocol):
         """Record that the effect is in place and how to undo it."""
         ...
 
+    async def failed(self, idempotency_key: str, reason: str) -> None:
+        """Record that the approved write was refused, so that no later start tries it again."""
+        ...
+
     async def unfinished(self) -> Sequence[JournalEntry]:
-        """Approved but not known to be applied, oldest first: what a crash left behind."""
+        """Approved, neither applied nor refused as far as is known, oldest first: what a crash left behind."""
         ...
 
     async def last_applied(self) -> JournalEntry | None:

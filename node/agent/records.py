@@ -58,6 +58,13 @@ class StoredJournal:
             journal.advance, idempotency_key, StepState.APPLIED, to_ms(self._clock.now()), record=record_to_json(undo),
         )
 
+    async def failed(self, idempotency_key: str, reason: str) -> None:
+        """Record that the approved write was refused."""
+        await self._database.write(
+            journal.advance, idempotency_key, StepState.FAILED, to_ms(self._clock.now()),
+            record=record_to_json({"reason": reason}),
+        )
+
     async def unfinished(self) -> Sequence[JournalEntry]:
         """Approved but not known to be applied, oldest first."""
         return [_entry(step) for step in await self._database.read(journal.unfinished)]
@@ -130,7 +137,8 @@ def _entry(step: Step) -> JournalEntry:
     return JournalEntry(
         effect_from_json(step.plan), approval_from_json(step.decision),
         applied=step.state in {StepState.APPLIED, StepState.UNDONE},
-        undo=record_from_json(step.record) if step.record else None, undone=step.state is StepState.UNDONE,
+        undo=record_from_json(step.record) if step.record and step.state is not StepState.FAILED else None,
+        undone=step.state is StepState.UNDONE, failed=step.state is StepState.FAILED,
     )
 
 

@@ -27,9 +27,9 @@ from node.agent.repetition import RepeatedSteps
 from node.agent.skills.registry import Skills
 from node.agent.slots import SlotReader
 from node.agent.tools.registry import ReadTool, Registry, WriteTool
-from node.privacy.labels import Labeled, public_text
+from node.privacy.labels import Confidentiality, Integrity, Labeled, Value, public_text
 
-__all__ = ["AgentParts", "AgentSettings", "Said", "Turn", "asked", "living_choices", "plain"]
+__all__ = ["AgentParts", "AgentSettings", "Said", "Turn", "asked", "living_choices", "personal", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +86,26 @@ class Said:
 
 
 def plain(turn: Turn, text: str, kind: AnswerKind, reason: str) -> Said:
-    """An end in the agent's own words."""
+    """An end in the agent's own words, without anything of the owner's in it."""
     answer = Answer(text, kind, turn.node_name, reason, turn.conversation.conversation_id)
     return Said(public_text(text, source="kith"), answer)
 
 
+def personal(turn: Turn, text: str, kind: AnswerKind, reason: str) -> Said:
+    """An end in words that hold something of the owner's data, such as what a tool refused and why."""
+    answer = Answer(text, kind, turn.node_name, reason, turn.conversation.conversation_id)
+    return Said(Labeled(text, Confidentiality.PERSONAL, Integrity.LOCAL, "kith", ()), answer)
+
+
 async def asked(turn: Turn, draft: Draft, text: str) -> Said:
-    """An end with a question for one slot; the draft waits for the next message."""
+    """An end with a question for one slot; the draft waits for the next message. The choices are the owner's data."""
     await turn.conversation.keep_draft(draft.as_json())
     answer = Answer(
         text, AnswerKind.ASKED, turn.node_name, f"{draft.slot} is missing", turn.conversation.conversation_id,
         choices=draft.choices, missing=draft.slot,
     )
-    return Said(public_text(text, source="kith"), answer)
+    values = tuple(Value(choice, "PRIVATE") for choice in draft.choices)
+    return Said(Labeled(text, Confidentiality.PERSONAL, Integrity.LOCAL, "kith", values), answer)
 
 
 async def living_choices(tool: ReadTool | WriteTool) -> dict[str, tuple[str, ...]]:

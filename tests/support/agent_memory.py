@@ -47,8 +47,13 @@ class MemoryJournal:
         old = self.entries[idempotency_key]
         self.entries[idempotency_key] = JournalEntry(old.effect, old.approval, True, undo)
 
+    async def failed(self, idempotency_key: str, reason: str) -> None:
+        self.calls.append("failed")
+        old = self.entries[idempotency_key]
+        self.entries[idempotency_key] = JournalEntry(old.effect, old.approval, False, None, failed=True)
+
     async def unfinished(self) -> Sequence[JournalEntry]:
-        return [entry for entry in self.entries.values() if entry.approval.approved and not entry.applied]
+        return [one for one in self.entries.values() if one.approval.approved and not one.applied and not one.failed]
 
     async def last_applied(self) -> JournalEntry | None:
         done = [entry for entry in self.entries.values() if entry.applied and not entry.undone]

@@ -20,7 +20,7 @@ from node.agent.saying import who
 from node.agent.skills.registry import SkillAsk, SkillCall, SkillOutcome, SkillSay, SkillWrite
 from node.agent.slots import Reading, show_interval, show_moment
 from node.agent.tools.registry import Provenance
-from node.privacy.labels import Confidentiality, Integrity, Labeled
+from node.privacy.labels import Confidentiality, Integrity, Labeled, Value
 from node.sources.slots import WORKING_HOURS, SlotRules, free_slots
 
 __all__ = ["BookMeeting", "Plan", "read_plan"]
@@ -109,7 +109,7 @@ class BookMeeting:
         await call.events.emit(Status("Looking for a time in the calendars that are here."))
         slots, unknown = await trio.to_thread.run_sync(self._slots, plan, now)
         if not slots:
-            return SkillSay(_found(_no_slot(plan, unknown, locale)), "no free slot under these conditions")
+            return SkillSay(_found(_no_slot(plan, unknown), plan.people), "no free slot under these conditions")
         write = _write(plan, slots, unknown, locale)
         if _REPEATS.search(call.reading.text):
             write = replace(write, before=f"{write.before} Repeating events are not made yet: this enters the first "
@@ -245,7 +245,7 @@ def _write(plan: Plan, slots: Sequence[Interval], unknown: Sequence[str], locale
     return SkillWrite("calendar_create", args, provenance, before, after, {"start": options} if options else {})
 
 
-def _no_slot(plan: Plan, unknown: Sequence[str], locale: Locale) -> str:
+def _no_slot(plan: Plan, unknown: Sequence[str]) -> str:
     who_too = [person for person in plan.people if person not in unknown]
     text = f"No free {plan.duration_min} minutes in that time for you"
     text += f" and {_and(who_too)}" if who_too else ""
@@ -254,8 +254,9 @@ def _no_slot(plan: Plan, unknown: Sequence[str], locale: Locale) -> str:
     return text + ". Nothing was written. Give other days or hours, or a shorter time."
 
 
-def _found(text: str) -> Labeled:
-    return Labeled(text, Confidentiality.PERSONAL, Integrity.LOCAL, "calendar", ())
+def _found(text: str, names: Sequence[str]) -> Labeled:
+    values = tuple(Value(name, "PERSON") for name in names)
+    return Labeled(text, Confidentiality.PERSONAL, Integrity.LOCAL, "calendar", values)
 
 
 def _short(name: str) -> str:

@@ -4,6 +4,7 @@ Must not know models, approvals or how a calendar is stored.
 """
 
 import re
+from collections.abc import Sequence
 
 import trio
 
@@ -11,7 +12,7 @@ from node.agent.ports import Calendar, Interval
 from node.agent.saying import who
 from node.agent.skills.registry import SkillAsk, SkillCall, SkillOutcome, SkillSay
 from node.agent.slots import Reading, show_interval
-from node.privacy.labels import Confidentiality, Integrity, Labeled, Value, public_text
+from node.privacy.labels import Confidentiality, Integrity, Labeled, Value
 from node.sources.slots import SlotRules, free_time
 
 __all__ = ["SeeAvailability"]
@@ -59,8 +60,8 @@ class SeeAvailability:
         names = people.names
         unknown = [name for name in names if not await trio.to_thread.run_sync(self._calendar.known, name)]
         if unknown:
-            return SkillSay(public_text(f"I do not have the calendar of {' and '.join(unknown)}"
-                                        f".", source="kith"), "no such calendar")
+            text = f"I do not have the calendar of {' and '.join(unknown)}."
+            return SkillSay(_labeled(text, unknown), "no such calendar")
         minutes = when.length.minutes if when.length and when.length.minutes else 30
         rules = SlotRules(
             windows, minutes, when.zone, day_from_min=when.day_from_min, day_to_min=when.day_to_min,
@@ -70,10 +71,14 @@ class SeeAvailability:
         long_enough = [one for one in free if (one[1] - one[0]).total_seconds() >= minutes * 60]
         shown = [show_interval(one, call.slots.locale) for one in long_enough]
         text = f"{' and '.join(names)}: " + ("free " + "; ".join(shown[:SHOWN]) if shown else "no free time then") + "."
-        values = tuple(Value(name, "PERSON") for name in names)
-        return SkillSay(Labeled(text, Confidentiality.PERSONAL, Integrity.LOCAL, "calendar", values))
+        return SkillSay(_labeled(text, names))
 
     def _free(self, names: tuple[str, ...], windows: tuple[Interval, ...], rules: SlotRules) -> list[Interval]:
         hull = (min(start for start, _ in windows), max(end for _, end in windows))
         busy = [one for name in names for one in self._calendar.busy(hull, person=name)]
         return free_time(busy, rules)
+
+
+def _labeled(text: str, names: Sequence[str]) -> Labeled:
+    values = tuple(Value(name, "PERSON") for name in names)
+    return Labeled(text, Confidentiality.PERSONAL, Integrity.LOCAL, "calendar", values)

@@ -19,6 +19,10 @@ def events_in(one: World) -> int:
     return one.calendar_text().count("SUMMARY:dentist")
 
 
+def contents(root: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     fill_folder(tmp_path)
@@ -41,20 +45,20 @@ async def test_approved_is_written_once_and_recorded(root: Path) -> None:
 
 
 async def test_denied_writes_nothing(root: Path) -> None:
-    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    before = contents(root)
     one = world(root, owner=Owner(lambda effect: False))
     answer = await one.ask(BOOKING)
     assert answer.kind is AnswerKind.DENIED
     assert answer.effects == ()
     assert one.journal.calls == ["denied"]
-    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+    assert contents(root) == before
 
 
 async def test_negative_control_without_the_approval_the_same_request_does_write(root: Path) -> None:
     """The check of the test above fails when the decision is ignored: an owner who says yes to everything."""
-    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    before = contents(root)
     await world(root).ask(BOOKING)
-    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} != before
+    assert contents(root) != before
 
 
 async def test_dry_run_shows_and_asks_nobody(root: Path) -> None:
@@ -118,8 +122,10 @@ async def test_the_owner_may_choose_another_of_the_shown_times(root: Path) -> No
     one = world(root, owner=Owner(chosen={"start": start.alternatives[0]}))
     answer = await one.ask(text)
     assert answer.effects[0].value("start") != first.effects[0].value("start")
-    assert answer.effects[0].idempotency_key != one.owner.shown[0].idempotency_key
     assert one.calendar_text().count("SUMMARY:Roof") == 1
+    entry, = one.journal.entries.values()
+    assert entry.effect == answer.effects[0]
+    assert entry.approval.chosen == {"start": start.alternatives[0]}
 
 
 async def test_a_choice_that_was_never_shown_is_refused(root: Path) -> None:
@@ -139,17 +145,25 @@ async def test_an_approval_for_another_effect_counts_for_nothing() -> None:
         await approvals.carry_out(Effect("note_write", "write", "x", (), "key"), Events())
 
 
-async def test_a_write_that_is_refused_is_not_recorded_as_applied(root: Path) -> None:
+async def test_a_refused_write_is_recorded_so_and_never_tried_again_unasked(root: Path) -> None:
     one = world(root)
     calendar = root / "calendars" / "owner.ics"
+
+    whole = calendar.read_text()
 
     def break_file(effect: Effect) -> bool:
         calendar.write_text("BEGIN:VCALENDAR\nthis is no calendar")
         return True
 
     one.owner.decide = break_file
-    answer = await one.ask(BOOKING)
+    answer = await one.ask(BOOKING, request_id="r-1")
     assert answer.kind is AnswerKind.STOPPED
-    assert one.journal.calls == ["approved"]
+    assert one.journal.calls == ["approved", "failed"]
     assert calendar.read_text() == "BEGIN:VCALENDAR\nthis is no calendar"
-    assert await one.agent.start() == 0            # it cannot be finished either, and says so in the log only
+    calendar.write_text(whole)
+    assert await one.agent.start() == 0             # the file is mended: nothing is written behind the owner's back
+    assert "dentist" not in calendar.read_text()
+    one.owner.decide = lambda effect: True
+    assert (await one.ask(BOOKING, request_id="r-1")).kind is AnswerKind.DONE
+    assert len(one.owner.shown) == 2
+    assert events_in(one) == 1

@@ -30,7 +30,8 @@ async def test_the_bank_with_the_real_vectors() -> None:
         reading = reader.read(case.text, bank.NOW)
         filled = {spec.name: reader.fill(spec, reading, {}) for spec in specs}
         evidence = {
-            spec.name: 1 - len(filled[spec.name].missing) / len(spec.required) if spec.required else 0.0 for spec in specs
+            spec.name: 1 - len(filled[spec.name].missing) / len(spec.required) if spec.required else 0.0
+            for spec in specs
         }
         ranking = await chooser.choose(case.text, evidence)
         verdict = gate.judge(ranking)
@@ -40,7 +41,8 @@ async def test_the_bank_with_the_real_vectors() -> None:
             continue
         right += ranking.tools[0].name == case.tool
         kept += verdict.band is Band.ACT
-        good = ranking.tools[0].name == case.tool and verdict.band is Band.ACT and not bank.differs(filled[case.tool], case)
+        good = ranking.tools[0].name == case.tool and verdict.band is Band.ACT and not bank.differs(filled[case.tool],
+            case)
         exact += good and not case.missing
         asked_slot += good and bool(case.missing)
         wrong_calls += bool(case.missing) and verdict.band is Band.ACT and not filled[verdict.best[0]].missing
@@ -71,19 +73,22 @@ async def test_removal_never_reaches_a_tool_that_is_not_destructive(text: str) -
 
 
 @pytest.mark.parametrize("text", [
-    "remind me to cancel my gym", "write down that the meeting was cancelled", "take the bread out at six", "add the removal van on Monday",
+    "remind me to cancel my gym", "write down that the meeting was cancelled", "take the bread out at six",
+    "add the removal van on Monday",
 ])
 def test_speaking_of_removal_is_no_removal(text: str) -> None:
     assert not removes(text)
 
 
 async def test_a_purchase_is_no_appointment() -> None:
-    ranking = await Chooser([Choosable.of(spec) for spec in bank.specs()], AllAlike()).choose("book a flight to Lisbon", {})
+    ranking = await Chooser([Choosable.of(spec) for spec in bank.specs()],
+        AllAlike()).choose("book a flight to Lisbon", {})
     assert "calendar_create" not in [tool.name for tool in ranking.tools]
 
 
 @pytest.mark.parametrize(("text", "asks"), [
-    ("do I have anything on Friday", True), ("what is on", True), ("can you book a room", False), ("book a room", False),
+    ("do I have anything on Friday", True), ("what is on", True), ("can you book a room", False),
+    ("book a room", False),
     ("could I see my notes", True), ("is Dana free", True),
 ])
 def test_mood(text: str, asks: bool) -> None:
@@ -94,13 +99,15 @@ def test_gate_bands() -> None:
     gate = load_gate()
 
     def ranking(score: float, margin: float) -> Ranking:
-        return Ranking((Scored("a", score, score, 1.0, 1.0), Scored("b", score - margin, 0.1, 0.0, 0.0), Scored("c", 0, 0, 0, 0)), 0.1)
+        return Ranking((Scored("a", score, score, 1.0, 1.0), Scored("b", score - margin, 0.1, 0.0, 0.0),
+            Scored("c", 0, 0, 0, 0)), 0.1)
 
     assert gate.judge(ranking(0.8, 0.4)).band is Band.ACT
     close = gate.judge(ranking(0.8, 0.0))
     assert close.band is Band.ASK
     assert close.best == ("a", "b")
-    low = gate.judge(Ranking((Scored("a", 0.05, 0.05, 0, 0), Scored("b", 0.04, 0, 0, 0), Scored("c", 0.03, 0, 0, 0)), 0.6))
+    low = gate.judge(Ranking((Scored("a", 0.05, 0.05, 0, 0), Scored("b", 0.04, 0, 0, 0), Scored("c", 0.03, 0, 0, 0)),
+        0.6))
     assert low.band is Band.DECLINE
     assert low.best == ("a", "b", "c")
 

@@ -29,7 +29,8 @@ def derive(grammar: str, choose: st.DataObject) -> str:
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1, max_size=60).filter(lambda t: t.split()),
+@given(st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1,
+    max_size=60).filter(lambda t: t.split()),
        st.data())
 def test_every_sentence_is_a_run_of_the_words(text: str, data: st.DataObject) -> None:
     output = derive(copy_grammar(text), data)
@@ -49,7 +50,8 @@ def test_a_text_without_words_is_refused() -> None:
         copy_grammar("   ")
 
 
-@pytest.mark.parametrize("output", ["", "no json", '{"text": 5}', '{"text": ""}', '["x"]', '{"text": "not there"}', '{"other": "call"}'])
+@pytest.mark.parametrize("output", ["", "no json", '{"text": 5}', '{"text": ""}', '["x"]', '{"text": "not there"}',
+    '{"other": "call"}'])
 def test_anything_else_from_the_model_is_nothing(output: str) -> None:
     assert parse_copy(output, "call the vet") is None
 

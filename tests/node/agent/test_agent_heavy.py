@@ -9,10 +9,13 @@ from node.privacy.labels import Confidentiality, Integrity, Labeled, Value, owne
 
 @pytest.mark.parametrize(("text", "work"), [
     ("summarise the minutes", Work.THINK), ("What is entropy?", Work.THINK), ("how do I bleed a radiator", Work.THINK),
-    ("why does my code fail", Work.THINK), ("should I learn Rust or Go", Work.THINK), ("please write me a haiku", Work.THINK),
-    ("compare tea and coffee", Work.THINK), ("help me write a letter to the council", Work.THINK), ("thanks!", Work.THINK),
+    ("why does my code fail", Work.THINK), ("should I learn Rust or Go", Work.THINK),
+    ("please write me a haiku", Work.THINK),
+    ("compare tea and coffee", Work.THINK), ("help me write a letter to the council", Work.THINK),
+    ("thanks!", Work.THINK),
     ("what's the weather like", Work.LIVE), ("who is going to win tonight", Work.LIVE), ("bitcoin price", Work.LIVE),
-    ("How am I feeling today?", Work.PRIVATE), ("what's my bank balance", Work.PRIVATE), ("did I pay the rent", Work.PRIVATE),
+    ("How am I feeling today?", Work.PRIVATE), ("what's my bank balance", Work.PRIVATE),
+    ("did I pay the rent", Work.PRIVATE),
     ("lock the door", Work.DEED), ("can you feed the cat", Work.DEED), ("sing", Work.DEED),
 ])
 def test_split(text: str, work: Work) -> None:
@@ -25,14 +28,16 @@ def test_material_makes_everything_a_models_work() -> None:
 
 @pytest.mark.parametrize(("text", "language"), [
     ("Summarise this", True), ("could you translate it", True), ("write a poem", True), ("write a note", False),
-    ("write down the code", False), ("draft a reply to Dana", True), ("create an event", False), ("list the files", False),
+    ("write down the code", False), ("draft a reply to Dana", True), ("create an event", False),
+    ("list the files", False),
 ])
 def test_language_work_is_never_a_tools(text: str, language: bool) -> None:
     assert is_language(text) is language
 
 
 @pytest.mark.parametrize(("text", "lacks"), [
-    ("call Dana", True), ("switch the light off", True), ("turn on bluetooth", True), ("buy milk", True), ("print it", True),
+    ("call Dana", True), ("switch the light off", True), ("turn on bluetooth", True), ("buy milk", True),
+    ("print it", True),
     ("show my notes", False), ("book a meeting", False), ("open the note", False),
 ])
 def test_deeds_that_need_means_nobody_has(text: str, lacks: bool) -> None:
@@ -53,7 +58,8 @@ async def never(piece: str) -> bool:
 
 def test_every_part_keeps_its_label_and_the_answer_joins_them() -> None:
     note = Labeled("Dana owes 20", Confidentiality.PERSONAL, Integrity.LOCAL, "note", (Value("Dana", "PERSON"),))
-    job = build_job(job_id="j", conversation_id="c", text="who owes", history=(ThinkPart("user", owner_text("hi"), "history"),),
+    job = build_job(job_id="j", conversation_id="c", text="who owes",
+        history=(ThinkPart("user", owner_text("hi"), "history"),),
                     material=(("note", note),), on_text=never, place="auto", model=None)
     assert [part.name for part in job.parts] == ["instruction", "history", "note", "request"]
     assert job.parts[2].text is note

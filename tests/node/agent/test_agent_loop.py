@@ -1,4 +1,5 @@
-"""The ladder over real tools and files: what runs, what is asked, what is declined, what goes to a model and with which labels."""
+"""The ladder over real tools and files: what runs, what is asked, what is declined, what goes to a model and with
+which labels."""
 
 from pathlib import Path
 
@@ -37,9 +38,12 @@ PERSONAL = Confidentiality.PERSONAL
 
 
 @pytest.mark.parametrize(("text", "tool", "part"), [
-    ("what's on my calendar tomorrow", "calendar_list", "Fair"), ("when am I free on Friday?", "calendar_free", "10:00"),
-    ("what time is it in Tokyo?", "clock_now", "17:30"), ("get me the email of Jonas Keller", "contact_lookup", "@example.org"),
-    ("do I have notes about tomatoes", "note_search", "Garden plan"), ("read my note Garden plan", "note_read", "Tomatoes"),
+    ("what's on my calendar tomorrow", "calendar_list", "Fair"),
+    ("when am I free on Friday?", "calendar_free", "10:00"),
+    ("what time is it in Tokyo?", "clock_now", "17:30"),
+    ("get me the email of Jonas Keller", "contact_lookup", "@example.org"),
+    ("do I have notes about tomatoes", "note_search", "Garden plan"),
+    ("read my note Garden plan", "note_read", "Tomatoes"),
     ("which peers are online", "peers_list", "kith pair"),
 ])
 async def test_read_tools_run_here_and_say_so(one: World, text: str, tool: str, part: str) -> None:
@@ -53,7 +57,8 @@ async def test_read_tools_run_here_and_say_so(one: World, text: str, tool: str, 
 
 
 @pytest.mark.parametrize(("text", "slot"), [
-    ("take a note", "text"), ("search my notes", "query"), ("put dentist on my calendar", "start"), ("list my appointments", "when"),
+    ("take a note", "text"), ("search my notes", "query"), ("put dentist on my calendar", "start"),
+    ("list my appointments", "when"),
     ("Ann's number?", "name"), ("book a meeting with Ravi about the boiler", "when"),
 ])
 async def test_a_missing_argument_is_asked_for_and_nothing_else(one: World, text: str, slot: str) -> None:
@@ -64,9 +69,11 @@ async def test_a_missing_argument_is_asked_for_and_nothing_else(one: World, text
 
 
 @pytest.mark.parametrize(("first", "second", "tool", "part"), [
-    ("take a note", "buy bread", "note_write", "buy bread"), ("search my notes", "tomatoes", "note_search", "Garden plan"),
+    ("take a note", "buy bread", "note_write", "buy bread"),
+    ("search my notes", "tomatoes", "note_search", "Garden plan"),
     ("put dentist on my calendar on Monday", "at 8", "calendar_create", "Monday 23 March 2026, 08:00"),
-    ("Ann's number?", "the first", "contact_lookup", "Ana Kovac"), ("Ann's number?", "Anna", "contact_lookup", "Anna Lindqvist"),
+    ("Ann's number?", "the first", "contact_lookup", "Ana Kovac"),
+    ("Ann's number?", "Anna", "contact_lookup", "Anna Lindqvist"),
     ("list my appointments", "next week", "calendar_list", "Standup Monday"),
 ])
 async def test_the_next_message_fills_the_slot(one: World, first: str, second: str, tool: str, part: str) -> None:
@@ -108,9 +115,12 @@ async def test_an_answer_that_is_not_understood_is_asked_again(one: World) -> No
 
 
 @pytest.mark.parametrize("text", [
-    "Lock the front door", "Call Dana now", "Buy two tickets for the concert on Saturday", "play some jazz", "open the garage",
-    "turn on do not disturb", "Book a flight to Lisbon on 3 May", "What's my bank balance?", "what will the weather be tomorrow",
-    "who will win the match tomorrow", "cancel my dentist appointment on Monday", "delete the note Garden plan", "Water the tomatoes",
+    "Lock the front door", "Call Dana now", "Buy two tickets for the concert on Saturday", "play some jazz",
+    "open the garage",
+    "turn on do not disturb", "Book a flight to Lisbon on 3 May", "What's my bank balance?",
+    "what will the weather be tomorrow",
+    "who will win the match tomorrow", "cancel my dentist appointment on Monday", "delete the note Garden plan",
+    "Water the tomatoes",
 ])
 async def test_what_nobody_here_can_do_is_declined_and_no_model_makes_it_up(one: World, text: str) -> None:
     answer = await one.ask(text)
@@ -136,7 +146,8 @@ async def test_the_middle_band_asks_and_takes_the_choice(one: World) -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "What is the capital of France?", "how do I bleed a radiator?", "write me a poem about rain", "explain entropy to a child",
+    "What is the capital of France?", "how do I bleed a radiator?", "write me a poem about rain",
+    "explain entropy to a child",
     "translate into French: the meeting is moved to Monday afternoon", "give me ideas for a birthday present", "hello",
     "draft an email to my landlord about the heating", "tell me about the French revolution", "why is the sky blue",
 ])

@@ -19,7 +19,8 @@ from node.store.schema import KITH
 AT = datetime(2026, 3, 18, 8, 30, tzinfo=UTC)
 EFFECT = Effect("note_write", "write", "New note", (
     EffectValue("text", "buy bread", "buy bread", Origin.REQUEST, "your words", Span(3, 12), ("bread",)),
-    EffectValue("plan", {"name": "a.md", "size": 3, "before": None, "list": [1, {"x": "y"}]}, "new file", Origin.COMPUTED),
+    EffectValue("plan", {"name": "a.md", "size": 3, "before": None, "list": [1, {"x": "y"}]}, "new file",
+    Origin.COMPUTED),
 ), "key-1")
 
 
@@ -66,7 +67,8 @@ async def test_conversations_over_a_restart(tmp_path: Path) -> None:
     name = await store.create()
     text = Labeled("Dana owes 20", Confidentiality.PERSONAL, Integrity.LOCAL, "note", (Value("Dana", "PERSON"),))
     await store.append(name, TurnRecord("user", Labeled("hi", Confidentiality.PUBLIC, Integrity.OWNER, "owner"), AT))
-    await store.append(name, TurnRecord("assistant", text, AT, "phone", ("note",), {"kind": "done", "tools": ["note_read"]}))
+    await store.append(name, TurnRecord("assistant", text, AT, "phone", ("note",),
+        {"kind": "done", "tools": ["note_read"]}))
     draft = Draft("tool", "note_write", "take a note", AT, "text", ("a",), (Given("title", "x", AT),))
     await store.keep_draft(name, draft.as_json())
     await database.close()
@@ -94,7 +96,8 @@ def test_a_draft_of_another_version_is_dropped(stored: dict[str, object]) -> Non
 
 
 @pytest.mark.parametrize(("text", "picked"), [
-    ("1", 0), ("the second", 1), ("Yes.", 0), ("no", "no"), ("never mind", "no"), ("Anna Lindqvist", 1), ("lindqvist", 1),
+    ("1", 0), ("the second", 1), ("Yes.", 0), ("no", "no"), ("never mind", "no"), ("Anna Lindqvist", 1),
+    ("lindqvist", 1),
     ("something else", None), ("an", None), ("3", None),
 ])
 def test_picking_a_choice(text: str, picked: object) -> None:
