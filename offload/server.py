@@ -27,6 +27,7 @@ from offload.ports import (
     TokenPrompt,
 )
 from offload.quota import QuotaBook, QuotaExceeded
+from offload.turns import joined_turns
 from protocol import limits
 from protocol.channel import FrameChannel
 from protocol.errors import ChannelClosed, ChannelError, DeadlinePassed, RemoteProtocolError
@@ -284,7 +285,7 @@ def _generate_request(request: InferRequest, peer_id: str, model: ModelInfo, gra
     if isinstance(request.prompt, PromptTokens):
         prompt = TokenPrompt(request.prompt.token_ids)
     else:
-        prompt = ChatPrompt(tuple(Message(part.role, part.text) for part in request.prompt.parts))
+        prompt = ChatPrompt(joined_turns(Message(part.role, part.text) for part in request.prompt.parts))
     return GenerateRequest(
         request_id=f"{peer_id}/{request.request_id.hex()}",
         prompt=prompt,

@@ -23,6 +23,7 @@ from node.privacy.policy import PeerView, Purpose
 from offload.client import AnswerBroken, AnswerRefused, ask_peer
 from offload.ports import ChatPrompt, Engine, Failed, Finished, GenerateRequest, Message, ModelInfo, Piece
 from offload.router import Choice, JobNeeds, LocalView, PeerCandidate, choose
+from offload.turns import joined_turns
 from protocol.channel import FrameChannel
 from protocol.errors import ChannelError
 from protocol.inference import InferRequest, PromptParts
@@ -193,13 +194,13 @@ class Thinker:
         self, job: ThinkJob, clearance: EgressClearance, reason: str, shown: _Shown, show: "_Rehydrating"
     ) -> ThinkResult:
         """Continue the masked answer with the local model; the same map fills the names in."""
-        messages = tuple(
+        messages = joined_turns(
             Message(part.role, text) for part, text in zip(job.parts, clearance.texts, strict=True)
         )
         return await self._run_engine(job, messages, reason, shown, show)
 
     async def _think_here(self, job: ThinkJob, reason: str, shown: _Shown) -> ThinkResult:
-        messages = tuple(Message(part.role, part.text.value) for part in job.parts)
+        messages = joined_turns(Message(part.role, part.text.value) for part in job.parts)
         return await self._run_engine(job, messages, reason, shown, _Plain(job, shown))
 
     async def _run_engine(

@@ -87,25 +87,25 @@ async def test_the_exact_lane_goes_on_as_the_undisturbed_answer_would_have() -> 
 
     question = "Tell me a story about rain and a fox."
     async with running_engine([models_folder()], limits=SMALL) as engine:
-        whole = ids_of(await collect(engine, asked(question, lane="exact", max_tokens=60)))
-        assert len(whole) == 60
+        whole = ids_of(await collect(engine, asked(question, lane="exact", max_tokens=50)))
+        assert len(whole) == 50
 
     others = 0
 
     async def keep_asking(engine: LocalEngine, number: int) -> None:
         nonlocal others
         while True:
-            await collect(engine, asked(f"Explain how bread is made, part {number}.", max_tokens=20))
+            await collect(engine, asked(f"Explain how bread is made, part {number}.", max_tokens=6))
             others += 1
 
     async with running_engine([models_folder()], limits=SMALL, threads=1) as engine, trio.open_nursery() as nursery:
         for number in range(2):
             nursery.start_soon(keep_asking, engine, number)
-        for cut in (1, 23, 40, 59):
+        for cut in (9, 40):
             rest = await collect(engine, asked(
-                question, lane="exact", max_tokens=60 - cut, token_ids_so_far=tuple(whole[:cut])))
+                question, lane="exact", max_tokens=50 - cut, token_ids_so_far=tuple(whole[:cut])))
             assert whole[:cut] + ids_of(rest) == whole
-        assert others > 2       # they were at work all the time
+        assert others > 1       # they were at work all the time
         nursery.cancel_scope.cancel()
 
 
@@ -273,7 +273,7 @@ async def test_the_loop_goes_on_while_a_long_prompt_is_read() -> None:
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(tick)
-            await collect(engine, asked("word " * 900, max_tokens=2))
+            await collect(engine, asked("word " * 600, max_tokens=2))
             done.set()
         assert ticks > 50
 

@@ -44,10 +44,10 @@ def killer(engine: LocalEngine, number: int, at_piece: int) -> Callable[[Event],
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGILL, signal.SIGSEGV])
 async def test_killed_in_mid_answer_the_same_answer_goes_on(number: signal.Signals) -> None:
     async with running_engine([models_folder()], limits=SMALL) as engine:
-        events = await collect(engine, asked("Tell a story about rain.", max_tokens=40), killer(engine, number, 10))
+        events = await collect(engine, asked("Tell a story about rain.", max_tokens=24), killer(engine, number, 10))
         finished = events[-1]
         assert isinstance(finished, Finished)
-        assert finished.usage.output_tokens == 40
+        assert finished.usage.output_tokens == 24
         (resumed,) = (event for event in events if isinstance(event, Resumed))
         assert number.name in resumed.reason
         assert sum(isinstance(event, Started | Queued) for event in events) == 2
@@ -56,7 +56,7 @@ async def test_killed_in_mid_answer_the_same_answer_goes_on(number: signal.Signa
         before = [event for event in events[:at] if isinstance(event, Piece)]
         after = [event for event in events[at:] if isinstance(event, Piece)]
         assert len(before) >= 10
-        assert sum(len(piece.token_ids) for piece in before + after) == 40
+        assert sum(len(piece.token_ids) for piece in before + after) == 24
         health = await engine.health()
         assert (health.state, health.restarts) == ("ready", 1)
 
@@ -101,7 +101,7 @@ async def test_killed_twice_in_one_answer_it_ends_with_a_reason_and_the_next_one
             first(event)
             second(event)
 
-        events = await collect(engine, asked("Tell a story about rain.", max_tokens=60), both)
+        events = await collect(engine, asked("Tell a story about rain.", max_tokens=30), both)
         assert isinstance(events[-1], Failed)
         assert events[-1].code == "worker_died"
         assert "SIGSEGV" in events[-1].message

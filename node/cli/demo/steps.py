@@ -21,8 +21,8 @@ from node.cli.failure import CommandFailure
 
 __all__ = ["Stage", "Step", "run_steps"]
 
-HEAVY = "Write a short thank-you letter to Dana Whitfield, 14 Willow Lane, Bristol, who mended the roof."
-HEAVY_AGAIN = "Write a short thank-you letter to Marcus Oduya for lending the ladder."
+HEAVY = "Summarise the note Roof in two sentences"
+HEAVY_FACTS = ("Dana Whitfield", "14 Willow Lane", "May")
 BOOKING = "Book 30 minutes with Dana on Tuesday {date} between 2pm and 5pm about the roof"
 MESSAGE = "The roof is mended, please switch the tank heater back on."
 DELIVERY_TIMEOUT_S = 30.0
@@ -76,7 +76,7 @@ def ask_tool(stage: Stage) -> Finding:
 
 
 def ask_heavy(stage: Stage) -> Finding:
-    """A letter is written by the home PC, from a prompt without names, and comes back with them."""
+    """A note is summed up by the home PC, from a prompt without names, and comes back with them."""
     answer = stage.owner.ask(HEAVY)
     entries = [entry for entry in stage.phone.client().get("/v1/ledger") if entry["purpose"] == "infer"]
     if not entries:
@@ -84,21 +84,11 @@ def ask_heavy(stage: Stage) -> Finding:
     sent = stage.phone.client().get(f"/v1/ledger/{entries[0]['entry_id']}")
     leaks = find_canaries("\n".join(sent["texts"]))
     pieces = sum(event["event"] == "delta" for event in stage.owner.events)
-    ok = (
-        answer["ran_on"] == "home-pc"
-        and not leaks
-        and sent["substitutions"] >= 2
-        and "Dana" in answer["text"]
-        and pieces > 1
-    )
-    return (
-        answer["ran_on"],
-        ok,
-        (
-            f"sent: {sent['texts'][-1]!r} ({sent['substitutions']} values replaced); "
-            f"came back in {pieces} pieces: {answer['text'][:160]!r}"
-        ),
-    )
+    missing = [fact for fact in HEAVY_FACTS if fact not in answer["text"]]
+    ok = answer["ran_on"] == "home-pc" and not (leaks or missing) and sent["substitutions"] >= 2 and pieces > 1
+    said = f"sent with {sent['substitutions']} values replaced: {sent['texts'][-1][:160]!r}"
+    back = f"came back in {pieces} pieces: {answer['text'][:240]!r}"
+    return answer["ran_on"], ok, f"{said}\n       {back}" + (f"; missing: {missing}" if missing else "")
 
 
 def book(stage: Stage) -> Finding:
@@ -152,7 +142,7 @@ def send_while_away(stage: Stage) -> Finding:
         lambda status: not any(peer["connected"] for peer in status["peers"]), "the home PC is seen to be gone"
     )
     sent = stage.phone.client().post("/v1/messages", {"to": "home-pc", "body": MESSAGE})
-    answer = stage.owner.ask(HEAVY_AGAIN)
+    answer = stage.owner.ask(HEAVY)
     ok = (
         sent["state"] == "queued"
         and answer["ran_on"] == "phone"

@@ -10,7 +10,6 @@ import os
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
-from textwrap import dedent
 
 __all__ = ["CANARIES", "World", "make_world"]
 
@@ -52,6 +51,13 @@ VERSION:3.0
 FN:Dr. Imogen Sarkisian
 N:Sarkisian;Imogen;;Dr.;
 END:VCARD
+"""
+
+ROOF = """\
+# Roof
+
+Dana Whitfield mended the roof of the house at 14 Willow Lane, Bristol. The work took three days and cost 480 euros. \
+Dana Whitfield will come again in May to look at the gutter.
 """
 
 BOILER = """\
@@ -130,13 +136,7 @@ def make_world(root: Path, now: datetime) -> World:
         newline="",
     )
     (phone / "contacts" / "people.vcf").write_text(CONTACTS, encoding="utf-8")
-    (phone / "notes" / "roof.md").write_text(
-        dedent("""\
-            # Roof
-            Dana Whitfield mended the roof for 480 euros. Marcus Oduya lent the ladder.
-            """),
-        encoding="utf-8",
-    )
+    (phone / "notes" / "roof.md").write_text(ROOF, encoding="utf-8")
     (home_pc / "library" / "boiler.md").write_text(BOILER, encoding="utf-8")
     (home_pc / "library" / "garden.md").write_text(GARDEN, encoding="utf-8")
     for home, name in ((phone, "phone"), (home_pc, "home-pc")):
