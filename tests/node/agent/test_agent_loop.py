@@ -1,11 +1,14 @@
 """The ladder over real tools and files: what runs, what is asked, what is declined, what goes to a model and with
 which labels."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from agent_memory import Events, MemoryConversations, Owner, ScriptedModel, Thoughts
 from agent_node import World, fill_folder, world
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from node.agent.errors import EmptyRequest, NoSuchConversation, RequestTooLong
 from node.agent.loop import REQUEST_CHARS
@@ -308,3 +311,37 @@ async def test_a_second_agent_sees_the_draft_of_the_first(root: Path) -> None:
     later = world(root, conversations=kept)
     answer = await later.agent.ask(AskRequest("buy bread", asked.conversation_id), Events())
     assert answer.tools_used == ("note_write",)
+
+
+class AllAlike:
+    """Every text has the same vector: whatever is chosen, is chosen by cues and evidence."""
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        return [[1.0, 0.0] for _ in texts]
+
+
+_PIECES = st.sampled_from([
+    "book", "note that", "an hour", "with Dana", "with Zoe", "next week", "at 6", "delete", "cancel", "summarise",
+    "this", "the roof",
+    "repair note", "my calendar", "?", ":", '"x"', "free", "email of", "Ann", "not", "Monday", "in 20 minutes", "what",
+    "is", "1", "no",
+])
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.one_of(_PIECES.map(str), st.text(max_size=12)), min_size=1, max_size=8).map(" ".join), st.booleans())
+async def test_any_request_ends_in_an_answer_and_without_a_yes_nothing_changes(root: Path, text: str,
+    again: bool) -> None:
+    one = world(root, owner=Owner(lambda effect: False), embedder=AllAlike())
+    before = contents(root)
+    if text.strip():
+        answer = await one.ask(text)
+        if again:
+            await one.ask(text, conversation_id=answer.conversation_id)
+        assert isinstance(one.events.seen[-1], Answered)
+        assert answer.text
+    assert contents(root) == before
+
+
+def contents(root: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
