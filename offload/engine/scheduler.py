@@ -51,7 +51,7 @@ class Scheduler:
         self, context: Context, *, slots: int, queue_limit: int, now_s: Callable[[], float], model_digest: str = "",
         can_cut: bool = True, exact: bool = False,
     ) -> None:
-        """queue_limit: how many may wait. can_cut: the model's memory can drop the end of a sequence.
+        """queue_limit: how many may wait, of the owner's and of all peers' each. can_cut: the model's memory can drop the end of a sequence.
 
         exact: fixed shapes and nothing remembered; takes one slot.
         """
@@ -83,17 +83,14 @@ class Scheduler:
         return bool(self.queued or self.running)
 
     def submit(self, answer: Answer) -> Events:
-        """Take an answer in, or refuse it when the queue is full."""
-        if self.queued >= self._queue_limit:
+        """Take an answer in, or refuse it when its queue is full. Peers can't fill the owner's."""
+        waiting = self._owners if answer.principal == _OWNER else self._peers
+        if len(waiting) >= self._queue_limit:
             answer.close()
             return [(answer.request_id, failed(EngineBusy()))]
-        if answer.principal == _OWNER:
-            self._owners.append(answer)
-            position = len(self._owners) - 1
-        else:
-            self._peers.append(answer)
-            position = self.queued - 1
-        return [(answer.request_id, Queued(position))]
+        waiting.append(answer)
+        ahead = self.queued if waiting is self._peers else len(waiting)
+        return [(answer.request_id, Queued(ahead - 1))]
 
     def cancel(self, request_id: str) -> Events:
         """Drop an answer now; it is decoded no further. Unknown ids are ignored: it may just have ended."""
@@ -226,7 +223,7 @@ class Scheduler:
                 batch.append((slot, [answer.pending]))
         budget = min(self._context.room, self._chunk)
         read = False
-        for slot, answer in self._busy():
+        for slot, answer in sorted(self._busy(), key=lambda pair: pair[1].principal != _OWNER):
             count = min(slot.unread, budget) if answer.pending is None else 0
             if count > 0:
                 begin = len(slot.tokens)

@@ -15,7 +15,7 @@ __all__ = ["asked", "collect", "running_engine", "text_of"]
 
 @asynccontextmanager
 async def running_engine(
-    folders: Sequence[Path], deadline_s: float = 60.0, **options: Any,
+    folders: Sequence[Path], deadline_s: float = 120.0, **options: Any,
 ) -> AsyncIterator[LocalEngine]:
     """An engine that serves these folders; ended at the end."""
     engine = LocalEngine(folders, **options)

@@ -104,6 +104,25 @@ def test_the_owner_goes_before_waiting_peers_and_otherwise_it_is_first_come_firs
     assert started == ["o1", "o2", "p1", "p2"]
 
 
+def test_peers_can_not_fill_the_owners_queue() -> None:
+    machine = scheduler(FakeContext(), slots=1, queue_limit=2)
+    for number in range(3):
+        machine.submit(answer(f"p{number}", [5], [2], who=f"peer-{number}"))
+    assert machine.submit(answer("o", [5], [2])) == [("o", Queued(0))]
+    assert {who for who, event in run(machine) if isinstance(event, Finished)} == {"p0", "p1", "o"}
+
+
+def test_the_owners_prompt_is_read_first() -> None:
+    context = FakeContext()
+    machine = scheduler(context, step_s=10.0)
+    machine.submit(answer("p", list(range(2, 402)), [2], who="peer-1"))
+    machine.step()
+    machine.submit(answer("o", list(range(2, 302)), [2]))
+    events = run(machine)
+    ends = [who for who, event in events if isinstance(event, Finished)]
+    assert ends == ["o", "p"]
+
+
 def test_cancelled_while_writing_nothing_more_is_decoded_for_it() -> None:
     context = FakeContext()
     machine = scheduler(context)
