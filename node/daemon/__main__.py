@@ -5,6 +5,7 @@ run, and lives.
 """
 
 import argparse
+import getpass
 import os
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from node.config import load
 from node.daemon.composition import Composition
 from node.daemon.life import Node
 from node.errors import KithError
+from node.identity import keystore
 from node.net.lock import NodeLock
 from node.paths import Paths
 
@@ -36,7 +38,7 @@ def run_node(arguments: Sequence[str], composition: Composition) -> int:
         paths.prepare()
         with NodeLock(paths.data_dir):
             composition.check(paths)
-            passphrase = first_run.read_passphrase(os.environ)
+            passphrase = first_run.read_passphrase(os.environ) or _ask_passphrase(paths)
             identity = first_run.prepare(paths, composition.entropy, passphrase=passphrase)
             config = load(
                 paths.config_file, os.environ, {"node.mode": options.mode, "net.port": options.port}
@@ -61,6 +63,13 @@ def run_node(arguments: Sequence[str], composition: Composition) -> int:
         print(f"kith: {known.text}\n  {known.hint}", file=sys.stderr)
         return known.exit_code
     return 0
+
+
+def _ask_passphrase(paths: Paths) -> str | None:
+    """The passphrase typed on the terminal, when the key is locked and there is a terminal."""
+    if not paths.identity_file.exists() or not sys.stdin.isatty() or not keystore.is_locked(paths.identity_file):
+        return None
+    return getpass.getpass("Passphrase of this device's key: ")
 
 
 def _first_known(group: BaseExceptionGroup[BaseException]) -> KithError | None:

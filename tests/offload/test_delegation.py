@@ -1,4 +1,5 @@
-"""Both drivers of /kith/infer/1 against each other over an in-memory channel, with a scripted engine and a clock that jumps."""
+"""Both drivers of /kith/infer/1 against each other over an in-memory channel, with a scripted engine and a clock
+that jumps."""
 
 from contextlib import asynccontextmanager
 from datetime import date
@@ -72,21 +73,36 @@ class Grants:
 
 def grant(**changes):
     given = {
-        "services": ("infer",), "models": (ANY_MODEL,), "tokens_per_day": 10_000, "max_context": 4096, "max_concurrency": 2,
-        "not_after_s": 2**40, "issued_by": BOB, "issued_to": ALICE, "epoch": 1,
+        "services": ("infer",),
+        "models": (ANY_MODEL,),
+        "tokens_per_day": 10_000,
+        "max_context": 4096,
+        "max_concurrency": 2,
+        "not_after_s": 2**40,
+        "issued_by": BOB,
+        "issued_to": ALICE,
+        "epoch": 1,
     }
     return Grant(**{**given, **changes})
 
 
 def request(**changes):
     given = {
-        "request_id": bytes(16), "prompt": PromptParts((Part("user", PROMPT),)), "max_tokens": 64, "deadline_s": 120,
+        "request_id": bytes(16),
+        "prompt": PromptParts((Part("user", PROMPT),)),
+        "max_tokens": 64,
+        "deadline_s": 120,
     }
     return InferRequest(**{**given, **changes})
 
 
-ANSWER = [Started(10, 0, DIGEST), Piece("Dear ", (1,)), Piece("[PERSON_1]", (2, 3)), Piece("!", (4,)),
-          Finished("stop", Usage(10, 0, 4))]
+ANSWER = [
+    Started(10, 0, DIGEST),
+    Piece("Dear ", (1,)),
+    Piece("[PERSON_1]", (2, 3)),
+    Piece("!", (4,)),
+    Finished("stop", Usage(10, 0, 4)),
+]
 
 
 class Pair:
@@ -126,7 +142,12 @@ async def test_an_answer_streams_and_is_verified_at_its_end(autojump_clock):
     pair = Pair(ANSWER)
     answer = await pair.ask()
     assert pair.texts == ["Dear ", "[PERSON_1]", "!"]
-    assert (answer.text, answer.finish_reason, answer.token_count, answer.model_digest) == ("Dear [PERSON_1]!", "stop", 4, DIGEST)
+    assert (answer.text, answer.finish_reason, answer.token_count, answer.model_digest) == (
+        "Dear [PERSON_1]!",
+        "stop",
+        4,
+        DIGEST,
+    )
     assert pair.usage.used == 14
     assert pair.engine.requests[0].principal == ALICE
 
@@ -157,7 +178,9 @@ async def test_the_same_request_is_served_with_the_grant():
     assert (await Pair(ANSWER).ask()).finish_reason == "stop"
 
 
-@pytest.mark.parametrize(("code", "told"), [("busy", "busy"), ("no_model", "model_absent"), ("prompt_too_long", "context_too_long")])
+@pytest.mark.parametrize(
+    ("code", "told"), [("busy", "busy"), ("no_model", "model_absent"), ("prompt_too_long", "context_too_long")]
+)
 async def test_what_the_engine_refuses_is_told_in_the_wires_words(autojump_clock, code, told):
     pair = Pair([Failed(code, "a text with /paths that stays here")])
     with pytest.raises(AnswerRefused) as refused:

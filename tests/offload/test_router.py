@@ -13,7 +13,12 @@ BIG = ("qwen-7b", "a" * 64, 8192)
 
 def peer(name: str = "home-pc", **changes: object) -> PeerCandidate:
     given_: dict[str, object] = {
-        "peer_id": f"id-{name}", "name": name, "trust": "home", "connected": True, "grants_infer": True, "models": (BIG,),
+        "peer_id": f"id-{name}",
+        "name": name,
+        "trust": "home",
+        "connected": True,
+        "grants_infer": True,
+        "models": (BIG,),
     }
     return PeerCandidate(**{**given_, **changes})  # type: ignore[arg-type]
 
@@ -69,8 +74,13 @@ def test_every_place_is_explained():
 
 @given(
     st.builds(
-        peer, st.sampled_from(["a", "b"]), connected=st.booleans(), grants_infer=st.booleans(), in_flight=st.integers(0, 9),
-        models=st.sampled_from([(), (BIG,)]), trust=st.sampled_from(["home", "friend", "self", "none"]),
+        peer,
+        st.sampled_from(["a", "b"]),
+        connected=st.booleans(),
+        grants_infer=st.booleans(),
+        in_flight=st.integers(0, 9),
+        models=st.sampled_from([(), (BIG,)]),
+        trust=st.sampled_from(["home", "friend", "self", "none"]),
     ),
     st.sampled_from(["auto", "local", "id-a"]),
     st.sampled_from(["offline", "lan", "online"]),

@@ -1,4 +1,5 @@
-"""The local API over its real Unix socket: views, refusals, streams, questions, and what happens when a client leaves."""
+"""The local API over its real Unix socket: views, refusals, streams, questions, and what happens when a client
+leaves."""
 
 import http.client
 import json
@@ -19,8 +20,20 @@ from node.cli.failure import CommandFailure, NotRunning
 from node.errors import UnknownPeer
 
 STATUS = StatusView(
-    version="0", name="phone", peer_id="12D3", mode="lan", stage="starting network", uptime_s=1.0, model=None, model_state="none",
-    addresses=[], peers=[], queued_messages=0, left_today_entries=0, left_today_bytes=0, kept_back_today=0,
+    version="0",
+    name="phone",
+    peer_id="12D3",
+    mode="lan",
+    stage="starting network",
+    uptime_s=1.0,
+    model=None,
+    model_state="none",
+    addresses=[],
+    peers=[],
+    queued_messages=0,
+    left_today_entries=0,
+    left_today_bytes=0,
+    kept_back_today=0,
 )
 
 

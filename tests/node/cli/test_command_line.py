@@ -1,4 +1,5 @@
-"""The command line as a user meets it: help loads nothing heavy, failures have exit codes and next steps, no prompt without a terminal."""
+"""The command line as a user meets it: help loads nothing heavy, failures have exit codes and next steps, no
+prompt without a terminal."""
 
 import json
 import os
@@ -18,7 +19,11 @@ HEAVY = ("trio", "libp2p", "llama_cpp", "rich", "asyncio", "nacl", "node.daemon"
 def run(*arguments, env=None, stdin=None):
     return subprocess.run(
         [sys.executable, "-P", "-c", "from node.cli.main import main; main()", *arguments],
-        capture_output=True, text=True, env={**os.environ, **(env or {})}, input=stdin, timeout=60,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **(env or {})},
+        input=stdin,
+        timeout=60,
     )
 
 
@@ -59,7 +64,12 @@ def test_not_running_as_json_is_one_object(tmp_path):
     assert done.returncode == 3
     assert json.loads(done.stdout) == {
         "schema": 1,
-        "error": {"code": "not_running", "message": "kith is not running.", "hint": "Start it with: kith up", "exit_code": 3},
+        "error": {
+            "code": "not_running",
+            "message": "kith is not running.",
+            "hint": "Start it with: kith up",
+            "exit_code": 3,
+        },
     }
 
 
@@ -78,20 +88,30 @@ def test_columns_are_aligned():
 
 
 def test_a_consent_question_shows_the_exact_text():
-    shown = draw_question({
-        "kind": "consent", "peer": "home-pc", "why": "heavy work", "texts": ["Dear [PERSON_1],\nthanks"], "substitutions": 1,
-        "nets": "Checked by: vault.",
-    })
+    shown = draw_question(
+        {
+            "kind": "consent",
+            "peer": "home-pc",
+            "why": "heavy work",
+            "texts": ["Dear [PERSON_1],\nthanks"],
+            "substitutions": 1,
+            "nets": "Checked by: vault.",
+        }
+    )
     assert "  | Dear [PERSON_1],\n  | thanks" in shown and "home-pc" in shown and "Checked by: vault." in shown
 
 
 def test_an_approval_shows_every_value_and_where_it_came_from():
-    shown = draw_question({
-        "kind": "approval", "text": "Add an event", "values": [
-            {"name": "start", "shown": "Tue 10:00", "source": 'your words: "tuesday at 10"', "alternatives": []},
-            {"name": "title", "shown": "roof", "source": "your words", "alternatives": ["the roof"]},
-        ],
-    })
+    shown = draw_question(
+        {
+            "kind": "approval",
+            "text": "Add an event",
+            "values": [
+                {"name": "start", "shown": "Tue 10:00", "source": 'your words: "tuesday at 10"', "alternatives": []},
+                {"name": "title", "shown": "roof", "source": "your words", "alternatives": ["the roof"]},
+            ],
+        }
+    )
     assert 'your words: "tuesday at 10"' in shown and "(or: the roof)" in shown
 
 
