@@ -5,6 +5,7 @@ something can only ever mean a destructive tool: that rule comes before every sc
 values or approvals.
 """
 
+import logging
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from node.agent.tools.registry import ToolKind, ToolSpec
 
 __all__ = ["Choosable", "Chooser", "Ranking", "Scored", "is_question", "removes"]
 
+_log = logging.getLogger(__name__)
 _CUE_WEIGHT = 0.1
 _EVIDENCE_WEIGHT = 0.1
 _MOOD_WEIGHT = 0.08
@@ -148,9 +150,7 @@ class Chooser:
     async def choose(self, text: str, evidence: Mapping[str, float]) -> Ranking:
         """The tools for text, best first. evidence: share of a tool's required arguments that readers found, by
         name."""
-        if not self._described:
-            await self.prepare()
-        query = _unit((await self._embedder.embed([text]))[0])
+        query = await self._vector(text)
         low = fold(text)
         question, command, veto = is_question(text), _COMMAND.search(low) is not None, removes(text)
         buys = _PURCHASES.search(low) is not None        # "book a flight" is no appointment
@@ -160,9 +160,7 @@ class Chooser:
         for index, tool in enumerate(self._tools):
             if (veto and tool.kind != "destructive") or (buys and tool.kind != "read"):
                 continue
-            described = _dot(query, self._described[index])
-            example = max((_dot(query, vector) for vector in self._examples[index]), default=described)
-            vector = (described + example) / 2
+            vector = self._similarity(query, index)
             cue = min(1.0, sum(1 / self._cue_owners[word] for word in set(tool.cues) if _has(low, word)))
             cue += _LEAD * any(_has(head[: len(word) + 1], word) for word in tool.cues)
             share = evidence.get(tool.name, 0.0)
@@ -171,8 +169,27 @@ class Chooser:
                 score -= _MOOD_WEIGHT
             scored.append(Scored(tool.name, score, vector, cue, share))
         scored.sort(key=lambda item: -item.score)
-        nobody = max((_dot(query, vector) for vector in self._nobody), default=0.0)
+        nobody = max((_dot(query, vector) for vector in self._nobody), default=0.0) if query else 0.0
         return Ranking(tuple(scored), nobody, vetoed=veto)
+
+
+    def _similarity(self, query: Vector, index: int) -> float:
+        if not query:
+            return 0.0
+        described = _dot(query, self._described[index])
+        example = max((_dot(query, vector) for vector in self._examples[index]), default=described)
+        return (described + example) / 2
+
+    async def _vector(self, text: str) -> Vector:
+        """The request's vector; empty when the worker is down: then cues and evidence alone decide, and the gate
+        asks."""
+        try:
+            if not self._described:
+                await self.prepare()
+            return _unit((await self._embedder.embed([text]))[0])
+        except Exception as error:
+            _log.warning("no vectors for the choice of a tool: %s", type(error).__name__)
+            return ()
 
 
 def nobody_can() -> tuple[str, ...]:

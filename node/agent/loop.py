@@ -93,6 +93,8 @@ class Agent:
         if turn.request.attachments:
             return await self._reasoner.think(turn, text, turn.request.attachments)
         reading = turn.reader.read(text, self._parts.clock.now())
+        if skill := self._parts.skills.sure(reading):
+            return await self._actor.run_skill(turn, skill, Draft("skill", skill.name, text, reading.now, ""))
         if is_language(text):
             material = await self._reasoner.material_named(turn, reading)
             return await self._think(turn, reading, material or ())
@@ -118,6 +120,8 @@ class Agent:
             required = tool.spec.required
             evidence[tool.spec.name] = 1 - len(filled.missing) / len(required) if required else 0.0
         for skill in self._parts.skills:
+            if not skill.claims:
+                continue
             name = skill.claims[0]
             evidence[name] = max(evidence.get(name, 0.0), skill.evidence(reading))
         ranking = await self._chooser.choose(reading.text, evidence)
@@ -210,7 +214,7 @@ def _choosable(registry: Registry, skills: Skills) -> list[Choosable]:
     for spec in registry.specs():
         one = Choosable.of(spec)
         for skill in skills:
-            if skill.claims[0] == spec.name:
+            if skill.claims[:1] == (spec.name,):
                 one = replace(one, examples=(*one.examples, *skill.examples), cues=(*one.cues, *skill.cues))
         found.append(one)
     return found

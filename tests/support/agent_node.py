@@ -18,6 +18,7 @@ from node.agent.ports import Answer, AskRequest, LocalModel
 from node.agent.skills.book_meeting import BookMeeting
 from node.agent.skills.registry import Skills
 from node.agent.skills.see_availability import SeeAvailability
+from node.agent.skills.work_out import WorkOut
 from node.agent.tools.builtin import builtin_tools
 from node.agent.turn import AgentParts, AgentSettings
 from node.sources.ics import Calendars
@@ -106,7 +107,7 @@ def world(
     async def names() -> Sequence[str]:
         return await trio.to_thread.run_sync(contacts.names)
 
-    skills = Skills([BookMeeting(calendars), SeeAvailability(calendars)])
+    skills = Skills([BookMeeting(calendars), SeeAvailability(calendars), WorkOut()])
     parts = AgentParts(
         registry, skills, embedder or StaticEmbedder(), load_gate(), names, thoughts, owner, journal,
         conversations, clock, lambda: f"r{next(numbers)}", model,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from node.agent.ports import Span
 from node.agent.readers.numbers import NUMBER, fold, number
 
-__all__ = ["Conversion", "Expression", "conversion", "evaluate", "expression"]
+__all__ = ["Conversion", "Expression", "conversion", "convert", "evaluate", "expression"]
 
 _POWER_LIMIT = 64
 _VALUE_LIMIT = 1e18
@@ -110,6 +110,36 @@ _TIME_UNITS = frozenset({"hour", "minute", "second", "day", "week"})
 _ASKS_UNITS = re.compile(r"\b(?:convert|conversion|how\s+many|how\s+much)\b")
 _AMOUNT = re.compile(rf"(?<![\w.])(?P<n>{NUMBER}|an?)\s*(?:degrees\s+)?$")
 _TARGET = re.compile(r"\b(?:to|into|in|as|how\s+many|how\s+much)\s+(?:degrees\s+)?$")
+
+
+_FACTORS: dict[str, tuple[str, float]] = {
+    "meter": ("length", 1.0), "kilometer": ("length", 1000.0), "centimeter": ("length", 0.01),
+    "millimeter": ("length", 0.001), "mile": ("length", 1609.344), "yard": ("length", 0.9144),
+    "foot": ("length", 0.3048),
+    "inch": ("length", 0.0254),
+    "gram": ("mass", 1.0), "kilogram": ("mass", 1000.0), "pound": ("mass", 453.59237), "ounce": ("mass", 28.349523125),
+    "stone": ("mass", 6350.29318), "tonne": ("mass", 1e6),
+    "liter": ("volume", 1.0), "milliliter": ("volume", 0.001), "cup": ("volume", 0.2365882365),
+    "pint": ("volume", 0.473176473), "quart": ("volume", 0.946352946), "gallon": ("volume", 3.785411784),
+    "tablespoon": ("volume", 0.01478676478125), "teaspoon": ("volume", 0.00492892159375),
+    "second": ("time", 1.0), "minute": ("time", 60.0), "hour": ("time", 3600.0), "day": ("time", 86400.0),
+    "week": ("time", 604800.0),
+}
+"""Exact by definition (international yard and pound, US customary volumes)."""
+_KELVIN: dict[str, tuple[float, float]] = {
+    "kelvin": (1.0, 0.0), "celsius": (1.0, 273.15), "fahrenheit": (5 / 9, 273.15 - 32 * 5 / 9),
+}
+
+
+def convert(amount: float, source: str, target: str) -> float | None:
+    """The amount in the other unit; None when the two do not measure the same thing. Cups to gallons are US ones."""
+    if source in _KELVIN and target in _KELVIN:
+        scale, offset = _KELVIN[source]
+        to_scale, to_offset = _KELVIN[target]
+        return (amount * scale + offset - to_offset) / to_scale
+    if source not in _FACTORS or target not in _FACTORS or _FACTORS[source][0] != _FACTORS[target][0]:
+        return None
+    return amount * _FACTORS[source][1] / _FACTORS[target][1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,10 @@ class BookMeeting:
             return people or open_start or _REPEATS.search(reading.text) is not None
         return people and booking
 
+    def sure(self, reading: Reading) -> bool:
+        """Never: the choice decides."""
+        return False
+
     def evidence(self, reading: Reading) -> float:
         """A verb of booking, people or a length, and a when."""
         if not _BOOKING.search(reading.text) or _DICTATED.match(reading.text):

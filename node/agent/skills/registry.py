@@ -79,12 +79,13 @@ class Skill(Protocol):
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """The tools whose requests it may take over: its sentences and cues count for the first of them."""
+        """The tools whose requests it may take over: its sentences and cues count for the first of them. May be
+        empty."""
         ...
 
     @property
     def examples(self) -> tuple[str, ...]:
-        """At least 8 sentences that ask for it."""
+        """At least 8 sentences that ask for it, where it claims a tool."""
         ...
 
     @property
@@ -94,6 +95,10 @@ class Skill(Protocol):
 
     def takes(self, tool: str, reading: Reading) -> bool:
         """True when a request that was understood as this tool's is the skill's work."""
+        ...
+
+    def sure(self, reading: Reading) -> bool:
+        """True when readers alone show that the request is the skill's: no tool is considered then."""
         ...
 
     def evidence(self, reading: Reading) -> float:
@@ -117,6 +122,10 @@ class Skills:
     def get(self, name: str) -> Skill | None:
         """The skill, or None."""
         return self._skills.get(name)
+
+    def sure(self, reading: Reading) -> Skill | None:
+        """The first skill that readers alone show to be meant."""
+        return next((skill for skill in self if skill.sure(reading)), None)
 
     def taking(self, tool: str, reading: Reading) -> Skill | None:
         """The first skill that takes over a request for this tool."""

@@ -43,6 +43,10 @@ class SeeAvailability:
         people = reading.people.found or reading.people.unclear
         return bool(people) and _FREE.search(reading.text) is not None and _OWNER.search(reading.text) is None
 
+    def sure(self, reading: Reading) -> bool:
+        """Never: the choice decides."""
+        return False
+
     def evidence(self, reading: Reading) -> float:
         """A person and a when."""
         return 1.0 if self.takes("", reading) and reading.when.said else 0.0

@@ -133,6 +133,34 @@ async def test_what_nobody_here_can_do_is_declined_and_no_model_makes_it_up(one:
     assert answer.tools_used == ()
 
 
+@pytest.mark.parametrize(("text", "result"), [
+    ("what's 15% of 240", "36"), ("(48 + 17) * 3", "195"), ("how much is 1299 divided by 12?", "108.25"),
+    ("convert 5 miles to km", "8.04672 kilometer"), ("how many inches are in a foot", "12 inch"),
+    ("30 celsius in fahrenheit", "86 f"),
+])
+async def test_sums_and_units_are_worked_out_by_code(one: World, text: str, result: str) -> None:
+    answer = await one.ask(text)
+    assert answer.tools_used == ("work_out",)
+    assert result in answer.text
+    assert one.thoughts.jobs == []
+
+
+@pytest.mark.parametrize("text", ["note that 12 times 7 is 84", "what is 1 mile of motorway like", "between 2 and 5"])
+async def test_a_sum_inside_something_else_is_not_taken(one: World, text: str) -> None:
+    assert "work_out" not in (await one.ask(text)).tools_used
+
+
+async def test_without_the_scan_worker_it_still_answers(root: Path) -> None:
+    class Down:
+        async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+            raise RuntimeError("the worker died")
+
+    one = world(root, embedder=Down())
+    asked = await one.ask("what's on my calendar tomorrow")
+    assert asked.kind in {AnswerKind.DONE, AnswerKind.ASKED}
+    assert (await one.ask("Lock the front door")).kind is AnswerKind.DECLINED
+
+
 async def test_a_refusal_names_the_nearest_three(one: World) -> None:
     answer = await one.ask("Lock the front door")
     assert answer.text.count("\n  - ") == 3

@@ -10,7 +10,7 @@ from node.agent.readers.closed import on_off_or_number, pick
 from node.agent.readers.people import AddressBook
 from node.agent.readers.phrases import phrase, quoted, residual, trimmed
 from node.agent.readers.places import place
-from node.agent.readers.quantities import conversion, evaluate, expression
+from node.agent.readers.quantities import conversion, convert, evaluate, expression
 
 BOOK = bank.BOOK
 
@@ -170,3 +170,17 @@ def test_every_span_slices_the_request(text: str) -> None:
     spans += [span for kind in ("title", "note", "query", "message", "reminder") if (span := phrase(text, kind, ()))]
     spans += [span for span in (place(text),) if span]
     assert all(0 <= span.start < span.end <= len(text) for span in spans)
+
+
+@pytest.mark.parametrize(("amount", "source", "target", "result"), [
+    (5, "mile", "kilometer", 8.04672), (100, "celsius", "fahrenheit", 212), (32, "fahrenheit", "celsius", 0),
+    (-40, "celsius", "fahrenheit", -40), (1, "pound", "gram", 453.59237), (2.5, "liter", "cup", 10.5669),
+    (0, "kelvin", "celsius", -273.15), (1, "foot", "inch", 12), (3, "week", "day", 21),
+])
+def test_units_by_definition(amount: float, source: str, target: str, result: float) -> None:
+    assert convert(amount, source, target) == pytest.approx(result, rel=1e-5, abs=1e-9)
+
+
+def test_what_does_not_measure_the_same_is_not_converted() -> None:
+    assert convert(1, "mile", "gram") is None
+    assert convert(1, "celsius", "cup") is None
