@@ -51,8 +51,9 @@ class Scheduler:
         self, context: Context, *, slots: int, queue_limit: int, now_s: Callable[[], float], model_digest: str = "",
         can_cut: bool = True, exact: bool = False,
     ) -> None:
-        """queue_limit: how many may wait, of the owner's and of all peers' each. can_cut: the model's memory can drop the end of a sequence.
+        """queue_limit: how many may wait, of the owner's and of all peers' each.
 
+        can_cut: the model's memory can drop the end of a sequence.
         exact: fixed shapes and nothing remembered; takes one slot.
         """
         self._context = context
