@@ -95,6 +95,7 @@ class Egress:
         self._memories = Memories()
         self._accounts = AnswerAccounts(ledger)
         self._live: dict[int, EgressClearance] = {}
+        self._mail: dict[tuple[str, str], EgressClearance] = {}
 
     # -- deciding -----------------------------------------------------------------------------------------------------
 
@@ -110,8 +111,7 @@ class Egress:
         Raises EgressDenied; the leaf says why. Cancelling it means that nothing was cleared.
         """
         try:
-            memory = self._memories.of(conversation)
-            memory.absorb(*(part.text for part in parts))
+            memory = self._take_in(conversation, purpose, parts, peer)
             owner_typed = all(part.text.integrity is Integrity.OWNER for part in parts)
             level = level_for(peer, purpose, owner_typed=owner_typed)
             if level is Level.NEVER or not parts:
@@ -141,10 +141,9 @@ class Egress:
 
         Raises NotCleared when there is none, NeverForPeer when the peer lost its trust meanwhile.
         """
-        for live in self._live.values():
-            same = (live.peer_id, live.request_id, live.purpose) == (peer.peer_id, request_id, Purpose.MAIL)
-            if same and not live.closed:
-                return live
+        live = self._mail.get((peer.peer_id, request_id))
+        if live is not None and not live.closed:
+            return live
         view = await self.ledger.find_open(peer.peer_id, request_id)
         if view is None or view.texts is None or view.entry.purpose != Purpose.MAIL:
             raise NotCleared("no open ledger entry for this message")
@@ -165,7 +164,9 @@ class Egress:
 
         Raises GuardFailed when the conversation holds too many values.
         """
-        self._memories.of(conversation).absorb(*parts)
+        memory = self._memories.of(conversation)
+        memory.absorb(*parts)
+        self._memories.keep(conversation, memory)
 
     def forget(self, conversation: str) -> None:
         """Drop placeholders and values of a conversation that ended."""
@@ -181,7 +182,8 @@ class Egress:
 
     async def check_outgoing(self, clearance: EgressClearance, peer_id: str, strings: Sequence[str]) -> None:
         """The last look, at the strings decoded from the final bytes. Raises EgressDenied when they may not go."""
-        if self._live.get(id(clearance)) is not clearance or clearance.closed or clearance.peer_id != peer_id:
+        given = self._live.get(id(clearance)) or self._mail.get((clearance.peer_id, clearance.request_id))
+        if given is not clearance or clearance.closed or clearance.peer_id != peer_id:
             raise NotCleared("this clearance is not open for this peer")
         returned = self._memories.of(clearance.conversation).returned
         secrets = await self._inspector.find_secrets(strings, returned)
@@ -194,6 +196,19 @@ class Egress:
                 raise HoldsPersonal(f"found in the final bytes: {', '.join(found)}")
 
     # -- steps of clear() ---------------------------------------------------------------------------------------------
+
+    def _take_in(
+        self, conversation: str, purpose: Purpose, parts: Sequence[Part], peer: PeerView,
+    ) -> ConversationMemory:
+        """The conversation's memory with these parts in it. Passages for a peer belong to no conversation of ours."""
+        if purpose is Purpose.ANSWER:
+            return ConversationMemory()
+        memory = self._memories.of(conversation)
+        memory.absorb(*(part.text for part in parts))
+        if purpose is Purpose.INFER:
+            memory.map_for(peer.peer_id, peer.style)
+        self._memories.keep(conversation, memory)
+        return memory
 
     async def _check_shares(self, peer: PeerView, purpose: Purpose, parts: Sequence[Part]) -> None:
         if purpose is not Purpose.ANSWER:
@@ -304,6 +319,11 @@ class Egress:
         return place
 
     def _register(self, clearance: EgressClearance) -> EgressClearance:
+        if clearance.purpose is Purpose.MAIL:   # may wait for weeks; one dropped here is reopened from the ledger
+            self._mail[clearance.peer_id, clearance.request_id] = clearance
+            while len(self._mail) > _LIVE_LIMIT:
+                del self._mail[next(iter(self._mail))]
+            return clearance
         for key in [key for key, live in self._live.items() if live.closed]:
             del self._live[key]
         if len(self._live) >= _LIVE_LIMIT:

@@ -6,7 +6,7 @@ In memory only; dropped when the conversation ends. Must not know levels, consen
 from dataclasses import dataclass, field
 
 from node.privacy.errors import GuardFailed
-from node.privacy.labels import ConversationLabel, Labeled, Value, known_values
+from node.privacy.labels import PUBLIC_LABEL, ConversationLabel, Labeled, Value, known_values
 from node.privacy.placeholders import PlaceholderMap
 from node.privacy.vault import Vault
 
@@ -48,15 +48,30 @@ class ConversationMemory:
         return self._maps.setdefault((peer_id, style), PlaceholderMap(style))
 
 
+    @property
+    def is_blank(self) -> bool:
+        """Nothing personal or untrusted entered it and no placeholder was given out: a fresh one is as good."""
+        return not self._values and not self._maps and self.label.label == PUBLIC_LABEL
+
+
 class Memories:
-    """All conversations."""
+    """All conversations of which something has to be remembered."""
 
     def __init__(self) -> None:
         self._all: dict[str, ConversationMemory] = {}
 
+    def __len__(self) -> int:
+        """How many are remembered."""
+        return len(self._all)
+
     def of(self, conversation: str) -> ConversationMemory:
-        """The state of a conversation, fresh when it is not known."""
-        return self._all.setdefault(conversation, ConversationMemory())
+        """The state of a conversation; a fresh one when it is not known, which lasts only when it is kept."""
+        return self._all.get(conversation) or ConversationMemory()
+
+    def keep(self, conversation: str, memory: ConversationMemory) -> None:
+        """Remember it unless it is blank: single queries and messages leave nothing behind."""
+        if not memory.is_blank:
+            self._all[conversation] = memory
 
     def forget(self, conversation: str) -> None:
         """Drop it. Fine when it is not known."""

@@ -29,6 +29,9 @@ _NAME_TYPES = frozenset({"PERSON", "ORG", "ADDRESS", "PLACE"})
 _TWO_LETTERS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "å": "aa", "Å": "Aa",
                               "ø": "oe", "Ø": "Oe"})
 _CONTEXT = 40               # characters looked at on each side for a second signal
+_ISO_DATE = re.compile(r"(?P<year>\d{4})-?(?P<month>\d{2})-?(?P<day>\d{2})")
+_MONTH_NAMES = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+                "november", "december")
 _COMMON = EVERYDAY | KINDS_OF_PLACE
 _WHOLE = -1
 _TITLES = frozenset({"mr", "mrs", "ms", "miss", "dr", "prof", "professor", "sir", "mx", "jr", "sr", "dipl", "ing"})
@@ -247,8 +250,18 @@ def _matches(automaton: "ahocorasick.Automaton | None", body: str) -> Iterator[t
 
 
 def _spellings(text: str) -> set[str]:
-    """The folded text, and the one with two letters for a dotted or ringed one: Müller is also Mueller."""
-    return {fold_word(text), fold_word(text.translate(_TWO_LETTERS))}
+    """The folded text; with two letters for a dotted or ringed one (Müller, Mueller); a date as people write it."""
+    spellings = {fold_word(text), fold_word(text.translate(_TWO_LETTERS))}
+    date = _ISO_DATE.fullmatch(text.strip())
+    if date is not None and 1 <= int(date["month"]) <= 12:
+        year, month, day = date["year"], int(date["month"]), int(date["day"])
+        name = _MONTH_NAMES[month - 1]
+        for number in {f"{day}", f"{day:02d}"}:
+            spellings |= {f"{number} {written} {year}" for written in (name, name[:3], f"{month}", f"{month:02d}")}
+            spellings |= {f"{written} {number} {year}" for written in (name, name[:3], f"{month}", f"{month:02d}")}
+            spellings |= {f"{number}{ending} {name} {year}" for ending in ("st", "nd", "rd", "th")}
+            spellings |= {f"{name} {number}{ending} {year}" for ending in ("st", "nd", "rd", "th")}
+    return spellings
 
 
 def _hit(folded: Folded, start: int, end: int, type_: str) -> Hit:

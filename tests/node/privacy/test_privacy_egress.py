@@ -487,6 +487,31 @@ async def test_too_many_open_requests_mean_nothing(monkeypatch: pytest.MonkeyPat
     await guard.clear(ASK)
 
 
+async def test_messages_that_wait_for_weeks_block_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("node.privacy.egress._LIVE_LIMIT", 2)
+    guard = await bench()
+    for number in range(4):
+        await guard.clear(
+            Part("mail", owner_text("hi")), purpose=Purpose.MAIL, peer=FRIEND, request_id=f"{number:032x}",
+            conversation=f"m{number}",
+        )
+    assert len(guard.egress._mail) == 2
+    first = await guard.egress.reopen(peer=FRIEND, request_id=f"{0:032x}")
+    assert (first.entry, first.texts) == (1, ("hi",))
+
+
+async def test_queries_messages_and_passages_leave_no_memory_behind() -> None:
+    guard = await bench(shares=Shares({"share:notes"}))
+    await guard.clear(Part("query", owner_text("soup")), purpose=Purpose.QUERY, conversation="q")
+    await guard.clear(Part("mail", owner_text("hi Zdravka")), purpose=Purpose.MAIL, conversation="m")
+    notes = Labeled("soup", Confidentiality.PERSONAL, Integrity.LOCAL, "share:notes", ())
+    await guard.clear(Part("passage", notes), purpose=Purpose.ANSWER, peer=FRIEND, conversation="a")
+    assert len(guard.egress._memories) == 0
+    await guard.clear(Part("user", owner_text("soup")), conversation="c")
+    guard.egress.absorb("d", EVENT)
+    assert len(guard.egress._memories) == 2
+
+
 async def test_a_cancelled_question_clears_nothing(autojump_clock) -> None:
     guard = await bench(owner=Owner(silent=True))
     with trio.move_on_after(1):
@@ -534,7 +559,7 @@ async def test_only_open_messages_of_trusted_peers_are_reopened() -> None:
     guard = await bench()
     await guard.clear(ASK, request_id="bb" * 16)
     await guard.clear(Part("mail", owner_text("hi")), purpose=Purpose.MAIL, peer=FRIEND, request_id="cc" * 16)
-    guard.egress._live.clear()      # as after a restart
+    guard.egress._mail.clear()      # as after a restart
     for peer, request_id, error in (
         (HOME, "bb" * 16, NotCleared),                              # a prompt is asked about again
         (FRIEND, "dd" * 16, NotCleared),                            # unknown

@@ -71,6 +71,17 @@ def test_two_numbers_with_one_ending_are_both_known() -> None:
     assert [hit.type for hit in both.find("030 234 5678")] == ["ID"]
 
 
+@pytest.mark.parametrize("text", [
+    "1987-03-09", "9/3/1987", "09.03.1987", "3/9/1987", "9 March 1987", "March 9, 1987",
+    "Mar 09 1987", "9th March 1987", "March 9th, 1987", "19870309",
+])
+def test_a_birthday_as_people_write_it(text: str) -> None:
+    vault = Vault([("1987-03-09", "BIRTHDAY")])
+    assert found(f"born {text}.", vault) == [text]
+    assert found("born 10 March 1987 or 2020-13-45", vault) == []
+    assert len(Vault([("2020-13-45", "ID")])) == 1
+
+
 def test_short_names_and_numbers() -> None:
     vault = Vault([("Bo Li", "PERSON"), ("000 123 456", "ID"), ("Flat 1234", "ADDRESS")])
     assert found("Bo Li, li, 000123456", vault) == ["Bo Li", "000123456"]
