@@ -7,6 +7,7 @@ closed. Must not know what a part does.
 import logging
 import signal
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import trio
 
@@ -38,7 +39,6 @@ __all__ = ["Node"]
 log = logging.getLogger(__name__)
 
 PORT_KEY = "net.port"
-LAN_KEY = "net.lan"
 REFRESH_S = 1.0
 ADVERT_EVERY = 5
 GOODBYE_S = 1.0
@@ -110,7 +110,8 @@ class Node:
             self._attach_services(parts, database)
             nursery.start_soon(self._keep_figures, parts, database)
             nursery.start_soon(self._index, parts)
-            await nursery.start(parts.networking.run, await self._listen_addresses(database))
+            listen = await self._listen_addresses(database)
+            await nursery.start(partial(parts.networking.run, listen, any_port=not self._config.settings.net.port))
             nursery.start_soon(self._keep_port, parts, database)
             await self._stopping.wait()
             log.info("stopping")
@@ -125,10 +126,16 @@ class Node:
         control.stage = lambda: networking.stage
         control.mode = lambda: networking.mode
         control.addresses = networking.addresses
-        control.switch = networking.set_mode
+        control.switch = lambda mode: self._switch(parts, mode)
         control.look = parts.doctor.look
         control.peers = lambda: tuple(parts.roster.screens(self._waiting))
         self._waiting: dict[str, int] = {}
+
+    async def _switch(self, parts: Parts, mode: str) -> int:
+        """Change the mode, now and for the next start."""
+        closed = await parts.networking.set_mode(mode)
+        await trio.to_thread.run_sync(set_value, self._paths.config_file, "node.mode", mode)
+        return closed
 
     def _attach_services(self, parts: Parts, database: Database) -> None:
         composition = self._composition
@@ -157,8 +164,7 @@ class Node:
         """The configured hosts with the configured port, or the one that was chosen on an earlier start."""
         net = self._config.settings.net
         port = net.port or int(await database.read(settings.get, PORT_KEY) or 0)
-        listen = [f"/ip{6 if ':' in host else 4}/{host}/tcp/{port}" for host in net.listen]
-        return listen
+        return [f"/ip{6 if ':' in host else 4}/{host}/tcp/{port}" for host in net.listen]
 
     async def _keep_port(self, parts: Parts, database: Database) -> None:
         """Remember the port that was chosen, so that peers find this node again after a restart."""
@@ -212,4 +218,5 @@ async def _health(parts: Parts) -> EngineHealth | None:
     except OffloadError as error:
         log.warning("the engine's health is unknown: %s", error.code)
         return None
+
 

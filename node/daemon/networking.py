@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from node.clock import Entropy
+from node.daemon.lan import may_reach
 from node.errors import PeerUnreachable
 from node.identity.keystore import Identity
-from node.net.events import NetEvent
+from node.net.errors import ListenError
+from node.net.events import Connected, NetEvent
 from node.net.gate import Gate
 from node.privacy.egress import Egress
 from protocol.channel import FrameChannel
@@ -61,16 +63,23 @@ class Networking:
         self._network: Network | None = None
         self._links: Links | None = None
         self._session: trio.CancelScope | None = None
+        self._nursery: trio.Nursery | None = None
+        self._any_port = False
         self._changed = trio.Event()
         self._settled = trio.Event()
         self.listening = trio.Event()
         """Set once, when this node first listens."""
 
     async def run(
-        self, listen: Sequence[str], *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+        self, listen: Sequence[str], *, any_port: bool, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        """Be on the network in lan and online mode, off it in offline mode, until cancelled."""
+        """Be on the network in lan and online mode, off it in offline mode, until cancelled.
+
+        any_port: the port is no wish of the owner's; take another one when it is not to be had. Raises ListenError
+        when not one of the addresses can be listened on.
+        """
         self._listen = tuple(listen)
+        self._any_port = any_port
         task_status.started()
         while True:
             changed = self._changed
@@ -78,39 +87,61 @@ class Networking:
                 self.stage = "ready"
                 self._settled.set()
                 await changed.wait()
-                continue
-            await self._load()
-            await self._serve()
+            elif self._network is None:
+                await self._load()
+            else:
+                await self._serve(self._network)
 
     async def _load(self) -> None:
         """Import the network library in a thread: it takes seconds, and status must answer meanwhile."""
-        if self._network is None:
-            network, links = await trio.to_thread.run_sync(_import_network)
-            self._network = network(
-                self._identity.seed, self._gate, self._on_stream, self._wiring.on_event
-            )
-            self._links_class = links
+        network, self._links_class = await trio.to_thread.run_sync(_import_network)
+        self._network = network(self._identity.seed, self._gate, self._on_stream, self._on_event)
 
-    async def _serve(self) -> None:
-        assert self._network is not None
+    async def _serve(self, network: "Network") -> None:
         with trio.CancelScope() as session:
             self._session = session
             async with trio.open_nursery() as nursery:
-                addresses = await nursery.start(self._network.serve, self._listen)
-                log.info("listening on %d addresses", len(addresses))
+                self._nursery = nursery
+                await nursery.start(network.serve, ())
+                await self._listen_where_possible(network)
                 self.listening.set()
-                self._listen = tuple(self._network.addresses())  # ports that were chosen are kept over mode changes
                 self._links = self._links_class(
-                    self._network, self.open_channel, self._wiring.hello, self._wiring.on_event, self._entropy
+                    network, self.open_channel, self._wiring.hello, self._on_event, self._entropy
                 )
                 for peer_id, known in self._wiring.known():
-                    self._gate.allow(peer_id)
-                    self._links.know(peer_id, known)
+                    self.know(peer_id, known)
                 await nursery.start(self._links.run)
                 self.stage = "ready"
                 self._settled.set()
-        self._links = None
-        self._session = None
+        self._links = self._session = self._nursery = None
+
+    async def _listen_where_possible(self, network: "Network") -> None:
+        """Listen on every address that this machine still has; one that is gone is no reason to be unreachable."""
+        problems = await self._add_listeners(network, self._listen)
+        if not network.addresses() and self._any_port:
+            anywhere = [f"{address.rpartition('/')[0]}/0" for address in self._listen]
+            problems += await self._add_listeners(network, anywhere)
+        if not network.addresses():
+            raise problems[0] if problems else ListenError("No address to listen on is configured.")
+        self._listen = tuple(network.addresses())  # ports that were chosen are kept over mode changes
+
+    async def _add_listeners(self, network: "Network", addresses: Sequence[str]) -> list[ListenError]:
+        problems = []
+        for address in addresses:
+            try:
+                await network.add_listener(address)
+            except ListenError as error:
+                log.warning("not listening on %s: %s", address, error.text)
+                problems.append(error)
+        return problems
+
+    def _on_event(self, event: NetEvent) -> None:
+        """Pass an event on; in lan mode a connection from elsewhere is closed first."""
+        far = isinstance(event, Connected) and not may_reach(self.mode, event.address)
+        if far and self._nursery is not None and self._network is not None:
+            log.info("closed a connection from outside the local network")
+            self._nursery.start_soon(self._network.disconnect, event.peer_id)
+        self._wiring.on_event(event)
 
     async def set_mode(self, mode: str) -> int:
         """Switch; returns when the sockets are as the mode wants them. How many peers were connected before comes
@@ -119,16 +150,19 @@ class Networking:
         if mode == self.mode:
             return before
         was_on = self.mode != "offline"
-        self.mode = mode
         if mode == "offline":
             await self.leave("offline")
-        if (mode == "offline") == was_on:
-            self._settled = trio.Event()
-            if self._session is not None and mode == "offline":
-                self._session.cancel()
-            self._changed.set()
-            self._changed = trio.Event()
-            await self._settled.wait()
+        self.mode = mode
+        if was_on and mode != "offline":
+            for peer_id, known in self._wiring.known():
+                self.know(peer_id, known)
+            return before
+        self._settled = trio.Event()
+        if self._session is not None:
+            self._session.cancel()
+        self._changed.set()
+        self._changed = trio.Event()
+        await self._settled.wait()
         return before
 
     async def leave(self, code: Any) -> None:
@@ -142,7 +176,7 @@ class Networking:
         """Admit a peer and keep a link to it."""
         self._gate.allow(peer_id)
         if self._links is not None:
-            self._links.know(peer_id, addresses)
+            self._links.know(peer_id, [one for one in addresses if may_reach(self.mode, one)])
 
     async def forget(self, peer_id: str) -> None:
         """End the link, cut every stream and admit the peer no more."""
@@ -184,6 +218,8 @@ class Networking:
     async def meet(self, addresses: Sequence[str], *, peer_id: str | None, timeout_s: float) -> str:
         """Connect to a peer that is to be paired; its proven id comes back. Needs an open pairing window."""
         network = self._running()
+        if not any(may_reach(self.mode, one) for one in addresses):
+            raise PeerUnreachable("That address is not on the local network.", hint="Allow it with: kith mode online")
         if peer_id is not None:
             return (await network.connect(peer_id, addresses, timeout_s=timeout_s)).peer_id
         return (await network.meet(addresses, timeout_s=timeout_s)).peer_id
