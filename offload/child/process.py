@@ -25,6 +25,7 @@ _READ_BYTES = 256 * 1024
 _WRITE_DEADLINE_S = 10.0
 _REAP_DEADLINE_S = 5.0
 _PARTING_S = 0.05
+_LOOK_EVERY_S = 0.01
 _PACKAGES_FOLDER = str(Path(__file__).resolve().parents[2])
 
 # Nothing of the daemon's environment goes in. GOMP_SPINCOUNT: waiting threads sleep instead of spinning, 10 to 28 times
@@ -129,7 +130,12 @@ class Child:
     async def _exited(self) -> None:
         if self._process.poll() is not None:
             return
-        fd = os.pidfd_open(self._process.pid)
+        try:
+            fd = os.pidfd_open(self._process.pid)
+        except OSError:
+            while self._process.poll() is None:     # an old kernel: look now and then
+                await trio.sleep(_LOOK_EVERY_S)
+            return
         try:
             await trio.lowlevel.wait_readable(fd)
         finally:

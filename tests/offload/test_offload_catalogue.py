@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -100,6 +102,25 @@ async def test_a_conversion_is_boxed_recorded_and_done_once(tmp_path: Path) -> N
         assert (mended.done_before, mended.digest) == (False, made.digest)
     assert sorted(path.name for path in (tmp_path / "models").iterdir()) == [
         "SmolLM2-135M-Instruct.Q8_0.gguf", "SmolLM2-135M-Instruct.Q8_0.gguf.toml"]
+
+
+@pytest.mark.model
+def test_the_command_tells_what_it_did_and_fails_with_a_status(tmp_path: Path) -> None:
+    """As set-up runs it: from anywhere, with nothing in the environment but where the packages are."""
+    def run(source: Path) -> subprocess.CompletedProcess[str]:
+        root = str(Path(__file__).resolve().parents[2])
+        return subprocess.run(
+            [sys.executable, "-P", "-m", "offload.requantise", str(source), str(tmp_path / "out"), "--to", "Q8_0"],
+            capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path, env={"PYTHONPATH": root})
+
+    done = run(model_path())
+    assert done.returncode == 0, done.stderr
+    assert "Q8_0.gguf written, sha256 " in done.stdout
+    assert "already there" in run(model_path()).stdout
+    failed = run(tmp_path / "absent.gguf")
+    assert failed.returncode == 1
+    assert "absent.gguf" in failed.stderr
+    assert "Traceback" not in failed.stderr
 
 
 async def test_what_is_no_model_is_not_converted_and_leaves_nothing(tmp_path: Path) -> None:

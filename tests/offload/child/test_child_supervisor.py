@@ -193,6 +193,17 @@ async def test_a_child_that_stops_reading_does_not_hold_its_sender(autojump_cloc
     assert (await child.end()).return_code == -signal.SIGKILL
 
 
+async def test_without_pidfd_a_child_is_still_reaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(_pid: int) -> int:
+        raise OSError(38, "not implemented")
+
+    monkeypatch.setattr(os, "pidfd_open", unknown)
+    child = start_child("unused", command=(sys.executable, "-c", "import time; time.sleep(60)"))
+    child.kill(wanted=True)
+    assert await child.end() == Death(-signal.SIGKILL, wanted=True)
+    assert gone(child.pid)
+
+
 async def test_too_large_a_frame_is_refused_before_anything_is_sent() -> None:
     child = start_child("unused", command=(sys.executable, "-c", "import time; time.sleep(60)"))
     with pytest.raises(FrameTooLarge):
