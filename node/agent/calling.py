@@ -55,23 +55,22 @@ class Caller:
 
     async def second_reading(self, spec: ToolSpec, filled: Filled, reading: Reading) -> Filled:
         """The free-text arguments of a write with the model's copy beside them: sure when both agree, a choice
-        when not, an offer where code found nothing. Without a model, or when it fails, filled as it is."""
+        when not. Where code found nothing the model is not asked: it finds nothing more there. Without a model, or
+        when it fails, filled as it is."""
         if self._copyist is None or spec.kind == "read":
             return filled
-        values, offered = dict(filled.values), dict(filled.offered)
+        values = dict(filled.values)
         for name, param in spec.params.items():
             kind = text_kind(spec.name, name)
             read = values.get(name)
-            if param.reads != "text" or kind is None or (read and read.certain) or not (read or name in filled.missing):
+            if param.reads != "text" or kind is None or read is None or read.certain:
                 continue
             cut = reading.understood if kind in {"title", "reminder"} else ()
             left_over = residual(reading.text, cut)
             copied = await self._copied(param.description, left_over, _shots(spec, kind))
-            if copied and read:
-                values[name] = agree(read, copied) or read
-            elif copied and len(copied.split()) < len(left_over.split()):
-                offered[name] = (copied,)
-        return replace(filled, values=values, offered=offered)
+            if copied and copied.split() != left_over.split():      # all of it is no choice
+                values[name] = agree(read, copied)
+        return replace(filled, values=values)
 
     async def _copied(self, wanted: str, left_over: str, shots: Sequence[tuple[str, str]]) -> str | None:
         assert self._copyist is not None

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 import trio
 
-from node.agent.ports import LocalModel, Message, Origin, Span
+from node.agent.ports import LocalModel, Message
 from node.agent.readers.numbers import fold
 from node.agent.slots import SlotValue
 
-__all__ = ["COPY_TOKENS", "Copyist", "agree", "copied_value", "copy_grammar", "parse_copy"]
+__all__ = ["COPY_TOKENS", "Copyist", "agree", "copy_grammar", "parse_copy"]
 
 COPY_TOKENS = 48
 _WORDS_LIMIT = 60
@@ -79,22 +79,11 @@ class Copyist:
         return None
 
 
-def agree(read: SlotValue | None, copied: str | None) -> SlotValue | None:
+def agree(read: SlotValue, copied: str) -> SlotValue:
     """The reader's value, sure of itself when the model copied the same, with the model's as a choice when not."""
-    if copied is None:
-        return read
-    if read is None:
-        return None
     if _same(str(read.value), copied):
         return replace(read, source=f"{read.source}, model agrees", certain=True)
     return replace(read, alternatives=(*read.alternatives, copied))
-
-
-def copied_value(copied: str, request: str) -> SlotValue:
-    """The model's copy as a value of its own, with its span where the words stand together in the request."""
-    start = request.find(copied)
-    span = Span(start, start + len(copied)) if start >= 0 else None
-    return SlotValue(copied, copied, Origin.COPIED, f'copied by the model from your words: "{copied}"', span)
 
 
 def _same(a: str, b: str) -> bool:

@@ -61,15 +61,11 @@ READ = SlotValue("the vet", "the vet", Origin.REQUEST, 'your words: "the vet"', 
 
 def test_agreement_makes_sure_and_disagreement_shows_both() -> None:
     same = agree(READ, "vet")
-    assert same is not None
     assert same.certain
     assert same.alternatives == ()
     other = agree(READ, "call the vet")
-    assert other is not None
     assert not other.certain
     assert other.alternatives == ("call the vet",)
-    assert agree(READ, None) == READ
-    assert agree(None, "vet") is None
 
 
 async def test_the_prompt_holds_the_left_over_words_and_never_a_date() -> None:
