@@ -133,7 +133,7 @@ class Child:
         try:
             fd = os.pidfd_open(self._process.pid)
         except OSError:
-            while self._process.poll() is None:     # an old kernel: look now and then
+            while self._process.poll() is None:  # noqa: ASYNC110 - an old kernel announces nothing
                 await trio.sleep(_LOOK_EVERY_S)
             return
         try:
