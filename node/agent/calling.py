@@ -7,12 +7,14 @@ import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from node.agent.approve import Applied, Approvals, Result
 from node.agent.copy_grammar import Copyist, agree
 from node.agent.ports import Clock, Effect, EventSink, Origin, ToolFinished, ToolStarted
 from node.agent.readers.phrases import phrase, residual
-from node.agent.slots import Filled, Reading, SlotReader, SlotValue, text_kind
+from node.agent.readers.windows import Locale
+from node.agent.slots import Filled, Reading, SlotReader, SlotValue, show_interval, show_moment, text_kind
 from node.agent.tools.errors import ToolError
 from node.agent.tools.registry import Args, ArgValue, Provenance, ReadTool, ToolContext, ToolSpec, WriteTool
 from node.privacy.labels import Confidentiality, Integrity, Labeled, Value
@@ -89,7 +91,7 @@ class Caller:
 
     async def read(self, tool: ReadTool, call: Call, request_id: str, events: EventSink) -> Called:
         """The tool's answer. Raises ToolError."""
-        await events.emit(ToolStarted(tool.spec.name, _shown(call.args)))
+        await events.emit(ToolStarted(tool.spec.name, _shown(call.args, self._slots.locale)))
         try:
             answer = await tool.run(call.args, self._context(call, request_id))
         except ToolError as error:
@@ -113,7 +115,7 @@ class Caller:
                 args[slot] = call.options.get(slot, {}).get(shown, shown)
             return await tool.plan(args, self._context(call, request_id), idempotency_key=key)
 
-        await events.emit(ToolStarted(name, _shown(call.args)))
+        await events.emit(ToolStarted(name, _shown(call.args, self._slots.locale)))
         try:
             applied = await self._approvals.carry_out(effect, events, dry_run=dry_run, replan=replan)
         except ToolError as error:
@@ -158,8 +160,20 @@ def _provenance(value: SlotValue) -> Provenance:
     return Provenance(value.origin, value.source, value.span, value.alternatives)
 
 
-def _shown(args: Args) -> dict[str, str]:
-    return {name: value if isinstance(value, str) else repr(value) for name, value in args.items()}
+def _shown(args: Args, locale: Locale) -> dict[str, str]:
+    """The arguments as the owner reads them."""
+    return {name: _worded(value, locale) for name, value in args.items()}
+
+
+def _worded(value: ArgValue, locale: Locale) -> str:
+    if isinstance(value, datetime):
+        return show_moment(value, locale)
+    if not isinstance(value, tuple):
+        return str(value)
+    if len(value) == 2 and isinstance(value[0], datetime) and isinstance(value[1], datetime):
+        return show_interval((value[0], value[1]), locale)
+    parts = [show_interval(one, locale) if isinstance(one, tuple) else str(one) for one in value]
+    return "; ".join(parts)
 
 
 def _shots(spec: ToolSpec, kind: str) -> list[tuple[str, str]]:

@@ -59,6 +59,13 @@ async def test_read_tools_run_here_and_say_so(one: World, text: str, tool: str, 
     assert [type(event) for event in one.events.seen] == [ToolStarted, ToolFinished, Answered]
 
 
+async def test_arguments_are_shown_as_the_owner_reads_them(one: World) -> None:
+    await one.ask("what's on my calendar tomorrow")
+    await one.ask("what's on my calendar next Monday between 2 and 5pm")
+    shown = [event.args["when"] for event in one.events.of(ToolStarted)]
+    assert shown == ["Thu 19 March 2026, 00:00 to Fri 20 March 2026, 00:00", "Mon 23 March 2026, 14:00-17:00"]
+
+
 @pytest.mark.parametrize(("text", "slot"), [
     ("take a note", "text"), ("search my notes", "query"), ("put dentist on my calendar", "start"),
     ("list my appointments", "when"),
