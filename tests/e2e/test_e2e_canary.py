@@ -1,0 +1,191 @@
+"""The whole demonstration with a tap on both nodes: nothing planted leaves, nothing planted is written, all is counted.
+
+Twelve personal values lie in the phone's calendar, contacts and notes. The same check on the same steps with a guard
+that finds nothing has to raise the alarm, and so has the same scanner on the owner's own files.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+import pytest
+from canary import Canary, CanaryFind
+from embedded_model import model_path
+from tapped_daemon import Tapped, read_calls, read_tap, tapped
+
+from node.cli.demo.checks import written_by_kith
+from node.cli.demo.nodes import DemoNode
+from node.cli.demo.owner import Owner, pair_two
+from node.cli.demo.steps import HEAVY, Stage, run_steps
+from node.cli.demo.world import CANARIES, make_world
+from node.daemon.composition import DEMO_MARK
+from protocol import canonical, names
+from protocol.frames.inference import End
+
+pytestmark = [pytest.mark.e2e, pytest.mark.model]
+
+ZONE = ZoneInfo("Europe/London")
+PREFIX_BYTES = 4
+
+
+@dataclass
+class Played:
+    """What is left of a demonstration: its steps, both ledgers, and where its files lie."""
+
+    homes: tuple[Path, Path]
+    stage: Stage
+    ledgers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    files_while_running: set[str] = field(default_factory=set)
+    found_while_running: list[CanaryFind] = field(default_factory=list)
+
+    def tap(self) -> list[Tapped]:
+        return [frame for home in self.homes for frame in read_tap(home)]
+
+
+@contextmanager
+def stage_of(root: Path, *switches: str) -> Iterator[Stage]:
+    """Two tapped nodes in the demonstration's world."""
+    model_path()
+    world = make_world(root, datetime.now(ZONE))
+    for home in (world.phone, world.home_pc):
+        (home / "data").mkdir(mode=0o700)
+        (home / "data" / DEMO_MARK).touch()
+    with (
+        DemoNode("phone", world.phone, tapped(*switches)) as phone,
+        DemoNode("home-pc", world.home_pc, tapped(*switches)) as home_pc,
+    ):
+        phone.start()
+        home_pc.start()
+        yield Stage(world, phone, home_pc, Owner(phone.client()))
+
+
+@pytest.fixture(scope="module")
+def played() -> Iterator[Played]:
+    with tempfile.TemporaryDirectory(prefix="kc-") as folder:
+        with stage_of(Path(folder)) as stage:
+            run_steps(stage, lambda step: None)
+            played = Played((stage.world.phone, stage.world.home_pc), stage)
+            for node in (stage.phone, stage.home_pc):
+                played.ledgers[node.name] = node.client().get("/v1/ledger", limit=1000)
+                files = written_by_kith(node.home)
+                played.files_while_running |= {path.name for path in files}
+                played.found_while_running += find_in_files(files)
+        yield played
+
+
+def find_in_tap(frames: list[Tapped]) -> list[CanaryFind]:
+    """Planted values in each frame, in all frames of one protocol joined, and in all their strings joined."""
+    canary = Canary(CANARIES)
+    found = []
+    for protocol in {frame.protocol for frame in frames}:
+        chunks = [frame.data for frame in frames if frame.protocol == protocol]
+        strings = [text for chunk in chunks for text in strings_in(msgspec.msgpack.decode(chunk[PREFIX_BYTES:]))]
+        found += [*canary.scan(chunks), *canary.scan(["".join(strings).encode()])]
+    return found
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    """Every string in a decoded frame, in order."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings_in(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from (*strings_in(key), *strings_in(item))
+
+
+def find_in_files(paths: list[Path]) -> list[CanaryFind]:
+    """Planted values in files, read raw. Single words of a value are not looked for in encrypted files: a word of five
+    letters turns up in some megabytes of random bytes by chance."""
+    is_sealed = {path: ".db" in path.name for path in paths}
+    sealed = Canary(CANARIES, name_parts=False).scan_files([path for path in paths if is_sealed[path]])
+    return sealed + Canary(CANARIES).scan_files([path for path in paths if not is_sealed[path]])
+
+
+def test_every_step_of_the_demonstration_goes_well(played: Played) -> None:
+    assert [(step.name, step.detail) for step in played.stage.steps if not step.ok] == []
+    assert len(played.stage.steps) == 8
+
+
+def test_nothing_planted_is_handed_to_the_transport(played: Played) -> None:
+    frames = played.tap()
+    assert {frame.protocol for frame in frames} == set(names.PROTOCOLS)
+    assert sum(frame.protocol == names.INFER for frame in frames) > 20
+    assert find_in_tap(frames) == []
+
+
+def test_every_byte_on_the_tap_is_a_known_frame_and_stands_in_the_ledger(played: Played) -> None:
+    """Content and answers: what the ledger's closed entries say, to the byte. All else is of the closed list."""
+    counted = names.CONTENT | names.ACCOUNTED | {End}
+    for home in played.homes:
+        frames = [
+            (canonical.decode(one.data[PREFIX_BYTES:], names.FRAMES[one.protocol]), one) for one in read_tap(home)
+        ]
+        assert all(len(one.data) == PREFIX_BYTES + int.from_bytes(one.data[:PREFIX_BYTES], "big") for _, one in frames)
+        assert all(type(frame) in names.CONTENT | names.ACCOUNTED | names.CONTROL for frame, _ in frames)
+        entries = played.ledgers[home.name]
+        sent = sum(len(one.data) for frame, one in frames if type(frame) in counted)
+        assert sent > 0
+        assert sum(entry["size_bytes"] for entry in entries) == sent
+        assert "open" not in {entry["outcome"] for entry in entries}
+
+
+def test_nothing_planted_stands_in_any_file_that_kith_writes(played: Played) -> None:
+    files = [path for home in played.homes for path in written_by_kith(home)]
+    written = {path.name for path in files}
+    assert {"kith.db", "index.db", "kith.log", "ledger.head", "identity.json", "output.log"} <= written
+    assert find_in_files(files) == []
+    assert {"kith.db-wal", "index.db-wal"} <= played.files_while_running
+    assert played.found_while_running == []
+
+
+def test_the_same_look_at_the_owners_own_files_finds_all_twelve(played: Played) -> None:
+    own = [path for path in played.homes[0].rglob("*") if path.suffix in (".ics", ".vcf", ".md")]
+    assert {find.value for find in find_in_files(own)} == set(CANARIES)
+
+
+def test_only_loopback_and_unix_sockets_are_ever_called_or_bound(played: Played) -> None:
+    for home in played.homes:
+        calls = read_calls(home)
+        assert any(event == "socket.bind" and isinstance(address, list) for event, address in calls)
+        assert [call for call in calls if not is_here(call[1])] == []
+
+
+def is_here(address: Any) -> bool:
+    """A Unix path, or a loopback host."""
+    if isinstance(address, list):
+        return address[0] == "127.0.0.1" or address[0] == "::1"
+    return isinstance(address, str) and (address.startswith("/") or address in ("127.0.0.1", "::1"))
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1", ["192.0.2.1", 80], ["10.0.0.1", 1], ["::", 5, 0, 0], "example.org"])
+def test_an_address_elsewhere_is_told_apart(address: Any) -> None:
+    assert not is_here(address)
+
+
+def test_with_a_guard_that_finds_nothing_the_same_check_raises_the_alarm() -> None:
+    with tempfile.TemporaryDirectory(prefix="kc-") as folder:
+        with stage_of(Path(folder), "--null-guard") as stage:
+            pair_two(stage.home_pc.client(), stage.phone.client())
+            stage.phone.wait_for(lambda status: any(peer["connected"] for peer in status["peers"]), "connected")
+            assert stage.owner.ask(HEAVY)["ran_on"] == "home-pc"
+            homes = (stage.world.phone, stage.world.home_pc)
+        found = {find.value for find in find_in_tap([frame for home in homes for frame in read_tap(home)])}
+    assert {"Dana Whitfield", "14 Willow Lane, Bristol"} <= found
+
+
+def test_a_tap_needs_a_folder_that_is_marked_as_a_demonstrations() -> None:
+    with tempfile.TemporaryDirectory(prefix="kc-") as folder:
+        world = make_world(Path(folder), datetime.now(ZONE))
+        with DemoNode("phone", world.phone, tapped()) as phone:
+            with pytest.raises(Exception, match="exit code 70"):
+                phone.start()
+        assert "demonstration" in (world.phone / "output.log").read_text()
