@@ -1,4 +1,5 @@
-"""What is in the texts that should leave: label values, vault values and secrets, before masking and after it.
+"""What is in the texts that should leave: label values, vault values, shaped identifiers and secrets, before masking
+and after it.
 
 Pure of decisions: it says what it found and which nets looked; egress decides. Tests compose a blind one to prove that
 their checks notice. Must not know levels, consent, the ledger or frames.
@@ -11,6 +12,7 @@ from itertools import pairwise
 
 from node.privacy.labels import Confidentiality, Labeled, known_values
 from node.privacy.nets import KnownValues, Net, run_net
+from node.privacy.patterns import PatternNet
 from node.privacy.vault import Hit, Vault, merge
 
 __all__ = ["Inspected", "Inspector", "blank"]
@@ -39,6 +41,7 @@ class Inspector:
     ) -> None:
         """timeout_s: for each net and text. A missing vault or secrets net means that nothing leaves."""
         self._vault = vault
+        self._patterns: Net = PatternNet()
         self._secrets = secrets
         self._detectors = detectors
         self._timeout_s = timeout_s
@@ -46,7 +49,7 @@ class Inspector:
     @property
     def nets(self) -> tuple[str, ...]:
         """Names of the nets that look at a text."""
-        return ("labels", "vault", "secrets", *(("detectors",) if self._detectors is not None else ()))
+        return ("labels", "vault", "patterns", "secrets", *(("detectors",) if self._detectors is not None else ()))
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -57,7 +60,7 @@ class Inspector:
         """Everything found in the parts. Raises GuardFailed when a net does not do its work."""
         hits: list[tuple[Hit, ...]] = []
         for part in parts:
-            found = [*_labelled(part), *await self._run(self._vault, part.value, returned)]
+            found = [*_labelled(part), *await self._find(part.value, returned)]
             if self._detectors is not None:
                 found += await self._run(self._detectors, part.value, returned)
             hits.append(tuple(merge(found, part.value)))
@@ -72,15 +75,19 @@ class Inspector:
         return tuple(kinds)
 
     async def find_personal(self, texts: Iterable[str], returned: Vault) -> tuple[str, ...]:
-        """Types of vault and returned values in texts that should hold none."""
+        """Types of known values and of shaped identifiers in texts that should hold none."""
         kinds: dict[str, None] = {}
         for text in texts:
-            kinds.update((hit.type, None) for hit in await self._run(self._vault, text, returned))
+            kinds.update((hit.type, None) for hit in await self._find(text, returned))
         return tuple(kinds)
 
     def is_real(self, text: str, returned: Vault) -> bool:
         """Whether an invented name is, or has in it, a real one."""
         return self._vault is None or self._vault.holds(text) or bool(returned.find(text))
+
+    async def _find(self, text: str, returned: Vault) -> list[Hit]:
+        known = await self._run(self._vault, text, returned)
+        return [*known, *await self._run(self._patterns, text, returned)]
 
     async def _run(self, net: Net | None, text: str, returned: Vault) -> list[Hit]:
         return await run_net(net, text, returned, timeout_s=self._timeout_s)

@@ -33,6 +33,7 @@ _ISO_DATE = re.compile(r"(?P<year>\d{4})-?(?P<month>\d{2})-?(?P<day>\d{2})")
 _MONTH_NAMES = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
                 "november", "december")
 _COMMON = EVERYDAY | KINDS_OF_PLACE
+_SHORTEST_GLUED = 9         # characters of several joined words that count in the middle of a longer word, too
 _WHOLE = -1
 _TITLES = frozenset({"mr", "mrs", "ms", "miss", "dr", "prof", "professor", "sir", "mx", "jr", "sr", "dipl", "ing"})
 
@@ -54,7 +55,7 @@ class _Pattern:
     type: str
     part_of: int        # number of the value it is a part of, -1 for a whole value
     everyday: bool      # also an ordinary word: needs a second signal
-    glued: bool         # may stand directly beside letters (long values with digits)
+    glued: bool         # may stand directly beside letters (long values, values with digits)
 
 
 class Vault:
@@ -109,7 +110,8 @@ class Vault:
         )
         self._put_word(whole, type_, _WHOLE, everyday=everyday)
         if len(squeezed) >= _SHORTEST_SQUEEZED and not everyday:
-            pattern = _Pattern(len(squeezed), type_, _WHOLE, everyday=False, glued=digits >= _SHORTEST_DIGITS)
+            glued = digits >= _SHORTEST_DIGITS or (not single and len(squeezed) >= _SHORTEST_GLUED)
+            pattern = _Pattern(len(squeezed), type_, _WHOLE, everyday=False, glued=glued)
             self._put(self._squeezed, squeezed, pattern)
         if digits >= _SHORTEST_NUMBER and digits >= len(squeezed) - 4:
             plain = "".join(char for char in squeezed if char.isdigit()).lstrip("0")

@@ -8,9 +8,12 @@ import re
 from pathlib import Path
 
 import pytest
+import trio
 from canary import ENCODINGS, Canary, self_test
 from frame_samples import ID, PEER_A, PEER_B
 from guard_bench import BlindInspector, GuardBench, MemoryLedgerRows, Owner, guard_bench, memory_streams
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from node.privacy.egress import Part, PeerView, Purpose
 from node.privacy.errors import EgressDenied
@@ -118,6 +121,32 @@ async def test_with_a_blind_guard_the_same_scan_finds_all_of_them() -> None:
 
 def _files_in(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
+
+
+_PIECES = [
+    *(value for value, _ in PLANTED), "ask ", "\n", " ", ", ", ".", "'s", "the", "7", "[PERSON_1]", "Dr. ", "_", "-",
+    "é",
+]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(
+    st.tuples(st.sampled_from(_PIECES), st.sampled_from([str, str.upper, str.lower, str.title])), max_size=12,
+))
+def test_whatever_stands_around_a_value_it_does_not_leave(pieces) -> None:
+    text = "".join(form(piece) for piece, form in pieces) or "x"
+    clearance = trio.run(_clear_one, text)
+    if clearance is not None:
+        scanner = Canary((value for value, _ in PLANTED), name_parts=False)
+        assert scanner.scan([clearance.texts[0].encode()]) == []
+
+
+async def _clear_one(text: str):
+    guard = await guard_bench(PLANTED)
+    try:
+        return await guard.clear(Part("user", owner_text(text)), peer=PEER)
+    except EgressDenied:
+        return None
 
 
 async def test_nothing_planted_stands_in_the_files_or_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -404,6 +404,26 @@ async def test_a_faulty_net_means_nothing(act, which: str, purpose: Purpose, aut
     assert guard.owner.questions == []
 
 
+@pytest.mark.parametrize("act", FAULTS)
+async def test_a_faulty_pattern_net_means_nothing(act, autojump_clock) -> None:
+    vault = VaultNet()
+    await vault.load(VALUES)
+    inspector = Inspector(vault=vault, secrets=SecretsNet(), detectors=None)
+    inspector._patterns = BadNet(act)
+    guard = await bench(inspector=inspector)
+    with pytest.raises(GuardFailed):
+        await guard.clear(Part("user", owner_text("hello")))
+    assert guard.rows.rows == []
+
+
+async def test_addresses_and_numbers_of_unknown_people_are_masked_and_stay_out_of_queries() -> None:
+    guard = await bench()
+    text = "mail bob@unknown.example or ring +43 660 1234567"
+    assert (await guard.clear(Part("user", owner_text(text)))).texts == ("mail [EMAIL_1] or ring [PHONE_1]",)
+    with pytest.raises(HoldsPersonal):
+        await guard.clear(Part("query", owner_text(text)), purpose=Purpose.QUERY)
+
+
 @pytest.mark.parametrize("which", ["vault", "secrets"])
 async def test_a_missing_net_means_nothing(which: str) -> None:
     vault = VaultNet()

@@ -128,7 +128,7 @@ async def test_detectors_add_their_hits() -> None:
     await net.load([])
     detectors = OddNet(_gives([Hit(0, 4, "PERSON")]))
     inspector = Inspector(vault=net, secrets=SecretsNet(), detectors=detectors)
-    assert inspector.nets == ("labels", "vault", "secrets", "detectors")
+    assert inspector.nets == ("labels", "vault", "patterns", "secrets", "detectors")
     assert inspector.missing == ()
     assert (await inspector.inspect([owner_text("Mara came")], NOTHING)).hits == ((Hit(0, 4, "PERSON"),),)
     assert (await _inspector()).missing == ("detectors",)

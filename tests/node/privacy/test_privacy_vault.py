@@ -52,6 +52,7 @@ def found(text: str, vault: Vault = VAULT) -> list[str]:
     ("at CONTOSO", ["CONTOSO"]),
     ("user Smith84", ["Smith"]),
     ("1Smith", ["Smith"]),
+    ("xxjohnsmithyy", ["johnsmith"]),
 ])
 def test_names_in_any_spelling(text: str, expected: list[str]) -> None:
     assert found(text) == expected

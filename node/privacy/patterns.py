@@ -1,0 +1,69 @@
+"""Personal identifiers that have a shape of their own: e-mail addresses, telephone numbers, IBANs, US social security
+numbers. Found without knowing anybody.
+
+A small net that always runs; names and addresses of unknown people need the detectors. Must not know the vault.
+"""
+
+import re
+from collections.abc import Sequence
+
+from node.privacy.vault import Hit, Vault
+
+__all__ = ["PatternNet", "find_patterns"]
+
+_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,6}[^\W\d_]{2,24}(?![\w-])")
+_GAP = r"[\s.\-/()\u00a0\u2010-\u2015]{0,3}"
+_INTERNATIONAL = re.compile(rf"(?<![\w+])\+{_GAP}[1-9](?:{_GAP}\d){{6,14}}(?!\w)")
+_NATIONAL = re.compile(
+    r"(?<![\w.,/-])(?:"
+    r"\(\d{2,5}\)[ ./-]?\d{3,4}[ ./-]?\d{3,4}"              # (041) 234-567
+    r"|\d{3}[ .-]\d{3}[ .-]\d{4}"                           # 555-123-4567
+    r"|0\d{1,4}[ /-]\d{2,4}(?:[ /-]?\d{2,4}){1,3}"          # 041 234 567, 0171/123 45 67
+    r"|00[1-9]\d{8,13}"                                     # 0038641234567
+    r")(?![\w/-]|[.,]\d)",
+)
+_ANNOUNCED = re.compile(    # "phone: 60-56-85-91", "call me on 12345678"
+    r"\b(?:phone|telephone|tel|mobile|cell|fax|call|ring|text|whatsapp|handy|telefon|number)\b[^\d\n]{0,16}?\n?"
+    rf"(?P<number>[+(]?\d(?:{_GAP}\d){{5,14}})(?!\w)",
+    re.IGNORECASE,
+)
+_SOCIAL = re.compile(r"(?<![\w-])(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
+_IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]){11,30}(?!\w)", re.IGNORECASE)
+_SHORTEST_IBAN, _LONGEST_IBAN = 15, 34      # ISO 13616
+
+
+def find_patterns(text: str) -> list[Hit]:
+    """Every hit, in no particular order; they may overlap."""
+    hits = [
+        Hit(match.start(), match.end(), type_)
+        for type_, shape in (("EMAIL", _EMAIL), ("PHONE", _INTERNATIONAL), ("PHONE", _NATIONAL), ("ID", _SOCIAL))
+        for match in shape.finditer(text)
+    ]
+    hits += [Hit(match.start("number"), match.end("number"), "PHONE") for match in _ANNOUNCED.finditer(text)]
+    for match in _IBAN.finditer(text):
+        end = _iban_end(match[0])
+        if end:
+            hits.append(Hit(match.start(), match.start() + end, "ID"))
+    return hits
+
+
+class PatternNet:
+    """The same as a net."""
+
+    name = "patterns"
+
+    async def scan(self, text: str, returned: Vault) -> Sequence[Hit]:
+        """Every hit."""
+        return find_patterns(text)
+
+
+def _iban_end(run: str) -> int:
+    """How much of the run is an IBAN whose check digits are right; 0 for none. Words may stand behind it."""
+    ends = [at for at in range(len(run), 0, -1) if at == len(run) or not run[at].isalnum()]
+    for end in ends:
+        plain = "".join(char for char in run[:end] if char.isalnum()).upper()
+        if _SHORTEST_IBAN <= len(plain) <= _LONGEST_IBAN and plain.isascii():
+            number = "".join(str(int(char, 36)) for char in plain[4:] + plain[:4])
+            if int(number) % 97 == 1:
+                return end
+    return 0
