@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 
-STEPS = ["lint", "types", "imports", "test"]
+STEPS = ["lint", "types", "imports", "test", "demo"]
 
 
 def run(tree: Path, failing: str) -> tuple[int, list[str], str]:
