@@ -153,10 +153,14 @@ def build_job(
     material: Sequence[tuple[str, Labeled]],
     on_text: Callable[[str], Awaitable[bool]], place: str, model: str | None,
 ) -> ThinkJob:
-    """The job with every part labelled: instruction, history, each piece of material, the owner's words last."""
+    """The job with every part labelled: instruction, history, the owner's words, then each piece of material.
+
+    Words first: the smallest models sum up what follows an instruction and lose one that follows a text. Of 12
+    summaries by the embedded model 9 kept name and address this way round, 6 the other way.
+    """
     parts = [ThinkPart("system", public_text(_SYSTEM, source="kith"), "instruction"), *history]
-    parts += [ThinkPart("user", labeled, name) for name, labeled in material]
     parts.append(ThinkPart("user", owner_text(text), "request"))
+    parts += [ThinkPart("user", labeled, name) for name, labeled in material]
     return ThinkJob(job_id, conversation_id, tuple(parts), on_text, place=place, model=model)
 
 

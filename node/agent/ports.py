@@ -119,7 +119,7 @@ class ThinkJob:
     """AUTO, LOCAL, or a peer's name or id that the owner named."""
     model: str | None = None
     max_tokens: int = 1024
-    temperature: float = 0.2
+    temperature: float = 0.0
     stop: tuple[str, ...] = ()
 
 

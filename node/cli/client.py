@@ -6,7 +6,7 @@ Raises NotRunning when no node listens and CommandFailure for what the node refu
 import http.client
 import json
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -59,7 +59,7 @@ class NodeClient:
         """The JSON reply of one DELETE."""
         return self._call("DELETE", path, body)
 
-    def stream(self, path: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def stream(self, path: str, body: Mapping[str, Any]) -> Generator[dict[str, Any], None, None]:
         """The events of one running request, as they come. Closing the iterator ends the request at the node."""
         connection, response = self._send("POST", path, body)
         try:

@@ -58,7 +58,7 @@ class Networking:
         self._entropy = entropy
         self._wiring = wiring
         self.mode = mode
-        self.stage = "starting network" if mode != "offline" else "ready"
+        self.stage = "starting network" if mode != "offline" else "starting services"
         self._listen: tuple[str, ...] = ()
         self._network: Network | None = None
         self._links: Links | None = None

@@ -5,6 +5,7 @@ not know the
 exchange itself.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,9 @@ log = logging.getLogger(__name__)
 
 MEET_TIMEOUT_S = 10.0
 TRUSTS = ("home", "self", "friend")
+LOOK_EVERY_S = 0.5
+EXPIRED = "Nobody paired before the window closed."
+USED_UP = "Nobody paired, and the code is used up: by wrong tries, or by a pairing that was not finished."
 NO_ADDRESS = "A spoken code carries no address."
 
 
@@ -73,6 +77,7 @@ class Pairing:
         self._lan = lan
         self._keep_lan = keep_lan
         self._paired: trio.MemorySendChannel[Peer] | None = None
+        self._exchanges = 0
         self._joining = False
 
     # -- the side that shows the code --
@@ -97,11 +102,11 @@ class Pairing:
                 "trust": level.value, "expires_s": remaining_s, "addresses": self._networking.addresses(),
                 "note": _lan_note(added),
             })
-            peer = None
+            peer, text = None, EXPIRED
             with trio.move_on_after(remaining_s):
-                peer = await self._next(arrivals)
+                peer, text = await self._next(arrivals), USED_UP
             if peer is None:
-                await emit({"event": "expired", "text": "Nobody paired before the window closed."})
+                await emit({"event": "expired", "text": text})
                 return
             kept = True
             await self._welcome(peer, emit)
@@ -113,13 +118,13 @@ class Pairing:
                 await self._settle_lan(added, kept=kept)
 
     async def _next(self, arrivals: trio.MemoryReceiveChannel[Peer]) -> Peer | None:
-        """The peer that paired; None once the tries are used up."""
+        """The peer that paired; None once the code is used up and nobody is in the middle of pairing."""
         while True:
-            with trio.move_on_after(1.0):
+            with trio.move_on_after(LOOK_EVERY_S):
                 return await arrivals.receive()
-            if await self._driver.window() is None and not arrivals.statistics().current_buffer_used:
-                with trio.move_on_after(limits.PAIRING_OWNER_TIMEOUT_S):
-                    return await arrivals.receive()
+            if await self._driver.window() is None and not self._exchanges:
+                with contextlib.suppress(trio.WouldBlock):
+                    return arrivals.receive_nowait()
                 return None
 
     async def serve(self, channel: FrameChannel) -> None:
@@ -129,16 +134,17 @@ class Pairing:
             await channel.reset()
             return
         self._desk.speak_to(emit)  # the stream has a task of its own; its question goes to who opened the window
+        self._exchanges += 1
         try:
             peer = await self._driver.respond(channel, self._asker)
+            await self._roster.adopt(peer)
+            report.send_nowait(peer)
         except PairingError as error:
             log.info("a pairing attempt ended: %s", error.code)
-            return
-        await self._roster.adopt(peer)
-        try:
-            report.send_nowait(peer)
         except (trio.WouldBlock, trio.BrokenResourceError):
-            log.info("paired with %s after the window's owner had left", peer.peer_id)
+            log.info("paired with %s after the window's owner had left", channel.peer_id)
+        finally:
+            self._exchanges -= 1
 
     # -- the side that types it --
 

@@ -17,6 +17,8 @@ from node.agent.readers.windows import Locale
 from node.agent.records import StoredConversations, StoredJournal
 from node.agent.skills.book_meeting import BookMeeting
 from node.agent.skills.registry import Skills
+from node.agent.skills.see_availability import SeeAvailability
+from node.agent.skills.work_out import WorkOut
 from node.agent.tools.builtin import builtin_tools
 from node.agent.turn import AgentParts, AgentSettings
 from node.api.questions import Questions
@@ -194,7 +196,9 @@ def build_parts(
 
     agent = Agent(
         AgentParts(
-            registry=registry, skills=Skills((BookMeeting(sources.calendars),)), embedder=scan, gate=load_gate(),
+            registry=registry,
+            skills=Skills((BookMeeting(sources.calendars), SeeAvailability(sources.calendars), WorkOut())),
+            embedder=scan, gate=load_gate(),
             names=names, thinker=thinker, approver=desk, journal=StoredJournal(database, clock),
             conversations=StoredConversations(database, clock, entropy), clock=clock, new_id=fresh_id,
             model=OwnModel(engine, fresh_id),

@@ -84,14 +84,14 @@ class DemoNode:
             time.sleep(POLL_S)
         raise CommandFailure(f"gave up waiting until {what}", hint=f"See: {self.home / 'output.log'}")
 
-    def stop(self) -> None:
-        """Stop in order; after STOP_TIMEOUT_S by force. Safe to call twice."""
+    def stop(self) -> int | None:
+        """Stop in order; after STOP_TIMEOUT_S by force. The exit code; None when it does not run. Safe to call twice."""
         process, self._process = self._process, None
         if process is None or process.poll() is not None:
-            return
+            return None if process is None else process.returncode
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(STOP_TIMEOUT_S)
+            return process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(STOP_TIMEOUT_S)

@@ -5,8 +5,9 @@ the questions:
 this is an owner with good eyes, not a switch. Must not know the steps.
 """
 
+import contextlib
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,18 +31,25 @@ class Owner:
 
     def ask(self, text: str, *, expect: Mapping[str, str] | None = None, **options: Any) -> Event:
         """Put a request to the agent; the answer event comes back. expect: values that an approval must show."""
-        body = {"text": text, **options}
-        for event in self.client.stream("/v1/ask", body):
-            self.events.append(event)
-            if event["event"] == "question":
-                self.client.post(f"/v1/questions/{event['id']}", self._decide(event, expect or {}))
-            elif event["event"] == "error":
-                raise CommandFailure(
-                    event["message"], hint=event["hint"], exit_code=event["exit_code"], code=event["code"]
-                )
-            elif event["event"] == "answer":
+        for event in self.follow(text, expect=expect, **options):
+            if event["event"] == "answer":
                 return event
         raise CommandFailure("the node ended the request without an answer")
+
+    def follow(
+        self, text: str, *, expect: Mapping[str, str] | None = None, **options: Any
+    ) -> Generator[Event, None, None]:
+        """The events of one request as they come, each question answered. Closing it ends the request at the node."""
+        with contextlib.closing(self.client.stream("/v1/ask", {"text": text, **options})) as events:
+            for event in events:
+                self.events.append(event)
+                if event["event"] == "question":
+                    self.client.post(f"/v1/questions/{event['id']}", self._decide(event, expect or {}))
+                elif event["event"] == "error":
+                    raise CommandFailure(
+                        event["message"], hint=event["hint"], exit_code=event["exit_code"], code=event["code"]
+                    )
+                yield event
 
     def _decide(self, event: Event, expect: Mapping[str, str]) -> dict[str, Any]:
         if event["kind"] == "consent":

@@ -86,7 +86,7 @@ def ask_heavy(stage: Stage) -> Finding:
     pieces = sum(event["event"] == "delta" for event in stage.owner.events)
     missing = [fact for fact in HEAVY_FACTS if fact not in answer["text"]]
     ok = answer["ran_on"] == "home-pc" and not (leaks or missing) and sent["substitutions"] >= 2 and pieces > 1
-    said = f"sent with {sent['substitutions']} values replaced: {sent['texts'][-1][:160]!r}"
+    said = f"sent with {sent['substitutions']} values replaced: {max(sent['texts'][1:], key=len)[:160]!r}"
     back = f"came back in {pieces} pieces: {answer['text'][:240]!r}"
     return answer["ran_on"], ok, f"{said}\n       {back}" + (f"; missing: {missing}" if missing else "")
 

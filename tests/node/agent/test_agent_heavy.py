@@ -61,8 +61,8 @@ def test_every_part_keeps_its_label_and_the_answer_joins_them() -> None:
     job = build_job(job_id="j", conversation_id="c", text="who owes",
         history=(ThinkPart("user", owner_text("hi"), "history"),),
                     material=(("note", note),), on_text=never, place="auto", model=None)
-    assert [part.name for part in job.parts] == ["instruction", "history", "note", "request"]
-    assert job.parts[2].text is note
+    assert [part.name for part in job.parts] == ["instruction", "history", "request", "note"]
+    assert job.parts[3].text is note
     here = answer_label(ThinkResult("Dana", "phone", "r"), job)
     assert (here.confidentiality, here.integrity) == (Confidentiality.PERSONAL, Integrity.LOCAL)
     assert here.values == (Value("Dana", "PERSON"),)

@@ -225,9 +225,9 @@ async def test_a_text_that_is_spoken_of_but_not_there_is_asked_for(one: World) -
     assert (asked.kind, asked.missing) == (AnswerKind.ASKED, "material")
     await one.ask("Dear Sir, I hope you are well.", conversation_id=asked.conversation_id)
     job, = one.thoughts.jobs
-    assert job.parts[-2].text.value == "Dear Sir, I hope you are well."
-    assert job.parts[-2].text.confidentiality is PERSONAL
-    assert job.parts[-1].text.value == "Translate this letter into French"
+    assert job.parts[-1].text.value == "Dear Sir, I hope you are well."
+    assert job.parts[-1].text.confidentiality is PERSONAL
+    assert job.parts[-2].text.value == "Translate this letter into French"
 
 
 async def test_a_peers_answer_is_untrusted_and_the_label_only_rises(root: Path) -> None:
