@@ -185,7 +185,6 @@ def test_with_a_guard_that_finds_nothing_the_same_check_raises_the_alarm() -> No
 def test_a_tap_needs_a_folder_that_is_marked_as_a_demonstrations() -> None:
     with tempfile.TemporaryDirectory(prefix="kc-") as folder:
         world = make_world(Path(folder), datetime.now(ZONE))
-        with DemoNode("phone", world.phone, tapped()) as phone:
-            with pytest.raises(Exception, match="exit code 70"):
-                phone.start()
+        with DemoNode("phone", world.phone, tapped()) as phone, pytest.raises(Exception, match="exit code 70"):
+            phone.start()
         assert "demonstration" in (world.phone / "output.log").read_text()
