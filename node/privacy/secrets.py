@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from node.privacy.patterns import find_ibans
 from node.privacy.prose_secrets import find_spoken
 from node.privacy.seed_phrases import find_seed_phrases
 
@@ -104,7 +105,8 @@ def _cards(text: str) -> Iterator[SecretHit]:
         known = any(start.match(number) and len(number) in lengths for start, lengths in _SCHEMES)
         if len(number) == 12:   # as short as a telephone number: only beside the word
             known = known and bool(_CARD_CUE.search(text, max(0, match.start() - 60), match.end() + 60))
-        if known and _luhn([int(digit) for digit in number]):
+        inside = (iban for iban in find_ibans(text) if iban.start <= match.start() < iban.end)
+        if known and _luhn([int(digit) for digit in number]) and not any(inside):
             yield SecretHit(match.start(), match.end(), "payment card")
 
 

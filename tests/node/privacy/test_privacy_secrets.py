@@ -120,6 +120,11 @@ def test_invisible_characters_and_full_width_do_not_hide_a_key() -> None:
     assert find_secrets("ｓｋ-proj-abcDEF1234567890abcDEF")
 
 
+def test_an_account_number_that_looks_like_a_card_inside_is_masked_and_not_refused() -> None:
+    assert find_secrets("pay BE95 4519 9619 8391 4549 81 now") == []
+    assert find_secrets("pay 4519 9619 8391 4549 now")     # without the account's check digits it is a card
+
+
 def test_a_hit_never_carries_the_secret() -> None:
     assert "hunter2" not in repr(find_secrets("password: hunter2"))
 
