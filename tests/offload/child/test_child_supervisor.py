@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from offload.child import process
 from offload.child.errors import (
     ChildClosed,
     ChildError,
@@ -186,7 +187,8 @@ async def test_an_idle_child_is_stopped_and_that_is_no_crash() -> None:
         assert len(owner.launched) == 2
 
 
-async def test_a_child_that_stops_reading_does_not_hold_its_sender(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_child_that_stops_reading_does_not_hold_its_sender(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_WRITE_DEADLINE_S", 0.1)
     child = start_child("unused", command=(sys.executable, "-c", "import time; time.sleep(60)"))
     with pytest.raises(ChildGone):
         await child.send(b"x" * 8_000_000)
