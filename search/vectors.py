@@ -4,11 +4,21 @@ The sole importer of wordllama, loaded in the scan worker alone. Never downloads
 the vectors are for.
 """
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
-import wordllama
+
+# wordllama imports an HTTP client for a download that is never made here, and loading that client opens an internet
+# socket. An empty module in its place keeps offline true, and a download impossible.
+_NO_CLIENT = ModuleType("requests")
+sys.modules.setdefault("requests", _NO_CLIENT)
+import wordllama  # noqa: E402
+
+if sys.modules["requests"] is _NO_CLIENT:
+    del sys.modules["requests"]
 
 __all__ = ["DIMENSIONS", "StaticVectors"]
 

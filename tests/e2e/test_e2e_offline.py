@@ -87,10 +87,10 @@ def tracer() -> tuple[str, ...]:
     strace = shutil.which("strace")
     if strace is None:
         pytest.skip("strace is not installed (apt install strace)")
-    for extra in (["--seccomp-bpf"], []):
-        command = [strace, "-f", *extra, "-e", "trace=network", "-ttt", "-s", "16"]
-        if subprocess.run([*command, "-o", "/dev/null", "true"], capture_output=True, check=False).returncode == 0:
-            return (*command, "-D")  # the node stays our own child, so that signals reach it
+    # not --seccomp-bpf: the workers' own filters would then refuse a call before the tracer hears of it
+    command = (strace, "-f", "-e", "trace=network", "-ttt", "-s", "16")
+    if subprocess.run([*command, "-o", "/dev/null", "true"], capture_output=True, check=False).returncode == 0:
+        return (*command, "-D")  # the node stays our own child, so that signals reach it
     pytest.skip("this system does not let strace trace (ptrace is forbidden)")
 
 
@@ -204,8 +204,6 @@ def test_a_switch_closes_the_port_and_the_next_one_opens_the_same(traced: Traced
 def test_only_a_workers_failed_probe_is_explained(line: str, leaks: int, tmp_path: Path) -> None:
     (tmp_path / "trace").write_text(line + "\n")
     assert len(leaks_of(read_trace(tmp_path / "trace"), node_pid=7)) == leaks
-    (tmp_path / "trace").write_text(f"{line}\n{line}\n")
-    assert len(leaks_of(read_trace(tmp_path / "trace"), node_pid=7)) == 2 * leaks or "= -1" in line
 
 
 def test_two_probes_of_one_process_are_no_longer_explained(tmp_path: Path) -> None:
