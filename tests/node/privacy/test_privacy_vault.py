@@ -83,6 +83,12 @@ def test_a_birthday_as_people_write_it(text: str) -> None:
     assert len(Vault([("2020-13-45", "ID")])) == 1
 
 
+def test_a_short_joined_name_needs_the_edge_of_a_word() -> None:
+    vault = Vault([("Bo Smyth", "PERSON")])
+    assert found("BoSmyth84, bosmyths", vault) == ["BoSmyth", "bosmyth"]
+    assert found("xbosmyth bosmythic", vault) == []
+
+
 def test_short_names_and_numbers() -> None:
     vault = Vault([("Bo Li", "PERSON"), ("000 123 456", "ID"), ("Flat 1234", "ADDRESS")])
     assert found("Bo Li, li, 000123456", vault) == ["Bo Li", "000123456"]
