@@ -76,7 +76,7 @@ def leaks_of(calls: list[Call], node_pid: int) -> list[Call]:
     attempts = [call for call in calls if call.is_internet_socket]
     probes = [
         call for call in attempts
-        if call.pid != node_pid and call.args == PROBE and call.result == -1 and call.error.startswith(("EPERM", "EACC"))
+        if call.pid != node_pid and call.args == PROBE and call.result == -1 and call.error[:5] in ("EPERM", "EACCE")
     ]
     many = {pid for pid, count in Counter(call.pid for call in probes).items() if count > 1}
     return [call for call in attempts if call not in probes or call.pid in many]
