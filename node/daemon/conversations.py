@@ -4,6 +4,7 @@ Must not know how a turn came about: the agent writes them.
 """
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from node.api.views import ConversationView, TurnView
@@ -21,8 +22,10 @@ __all__ = ["Conversations"]
 class Conversations:
     """All conversations of this node."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, forget: Callable[[str], None]) -> None:
+        """forget: drop what the guard remembers of a conversation."""
         self._database = database
+        self._forget = forget
 
     async def all(self, limit: int) -> list[ConversationView]:
         """Newest first, without turns."""
@@ -39,6 +42,7 @@ class Conversations:
         found = await self.resolve(conversation_id)
         await self._database.write(conversations.delete, found.conversation_id)
         await self._database.shrink_log()
+        self._forget(found.conversation_id)
         return found.conversation_id
 
     async def resolve(self, name: str) -> Conversation:
