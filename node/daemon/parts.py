@@ -236,6 +236,7 @@ def build_parts(
     return Parts(
         engine=engine, scan=scan, gate=gate, networking=networking, roster=roster, serving=serving,
         deliverer=deliverer, outbox=Outbox(database, egress, clock, entropy), agent=agent,
-        conversations=Conversations(database, egress.forget), ledger=ledger, ledger_desk=LedgerDesk(ledger, roster, clock),
+        conversations=Conversations(database, egress.forget), ledger=ledger,
+        ledger_desk=LedgerDesk(ledger, roster, clock),
         shelf=shelf, searching=searching, doctor=doctor, desk=desk, vault=vault, pair=pair,
     )
