@@ -77,6 +77,10 @@ class Pair:
     def send(self, number: int) -> None:
         self.phone.client().post("/v1/messages", {"to": "home-pc", "body": f"message {number}"})
 
+    def refusals(self) -> int:
+        """How many keys were turned away, by the node's own log."""
+        return self.home_pc.paths.log_file.read_text().count("who is not paired")
+
     def arrived(self) -> list[str]:
         return [row["body"] for row in reversed(self.home_pc.client().get("/v1/inbox"))]
 
@@ -135,7 +139,7 @@ async def test_control_the_paired_key_is_let_in_the_same_way(pair: Pair) -> None
 
 
 async def test_1000_malformed_inputs_harm_neither_the_node_nor_its_peer(pair: Pair) -> None:
-    pid, rounds = pair.home_pc.pid, 4
+    pid, rounds, refused = pair.home_pc.pid, 4, pair.refusals()
     assert await trio.to_thread.run_sync(pair.search)
     for number in range(rounds):
         async with trio.open_nursery() as nursery:
@@ -144,6 +148,8 @@ async def test_1000_malformed_inputs_harm_neither_the_node_nor_its_peer(pair: Pa
             assert await trio.to_thread.run_sync(pair.search)
         assert sum(thrown.values()) == 250
         assert set(thrown) == set(malformed.KINDS)
+    deep = sum(kind.startswith(("yamux", "stream")) for kind in malformed.KINDS)
+    assert pair.refusals() - refused >= 900 * deep // len(malformed.KINDS)    # they came as far as a stranger can
     assert await trio.to_thread.run_sync(pair.search)
     with trio.fail_after(30):
         while len(await trio.to_thread.run_sync(pair.arrived)) < rounds:
