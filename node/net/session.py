@@ -45,6 +45,8 @@ from node.net.upgrade import Upgrader
 __all__ = ["Session"]
 
 _log = logging.getLogger(__name__)
+# libp2p warns, with tracebacks, of what any peer can cause: what matters of it is told by this package
+logging.getLogger("libp2p").setLevel(logging.ERROR)
 
 
 class _CallsNobody(AutoConnector):  # type: ignore[misc]  # libp2p is untyped to mypy

@@ -1,10 +1,13 @@
 """A bad stream or handler never ends the host (libp2p's does: the controls show it)."""
 
+import logging
+
+import pytest
 import roguepeer
 import stockpeer
 import trio
 from multiaddr import Multiaddr
-from netpair import BROKEN, ECHO, echoes, know_each_other, linked_pair, make, say, serving, until
+from netpair import BROKEN, ECHO, echoes, know_each_other, linked_pair, make, read_all, say, serving, until
 
 from node.net.errors import ProtocolNotServed
 from node.net.limits import NetLimits
@@ -139,6 +142,21 @@ async def test_a_handler_that_fails_while_the_node_stops_does_not_disturb_the_st
             await b.network.connect(a.peer_id, a.addresses, timeout_s=5)
             await b.network.open(a.peer_id, ECHO, timeout_s=5)
         assert a.network.caught == 1
+
+
+async def test_the_text_of_a_handlers_error_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def tell(stream: PeerStream) -> None:
+        raise ValueError("Dana's number is 555-0100")
+
+    a, b = make("a", handler=tell), make("b")
+    know_each_other(a, b)
+    with caplog.at_level(logging.DEBUG, "node.net"):
+        async with serving(a, b):
+            await b.network.connect(a.peer_id, a.addresses, timeout_s=5)
+            stream = await b.network.open(a.peer_id, ECHO, timeout_s=5)
+            assert await read_all(stream) == (0, ChannelLost)
+    assert "ValueError" in caplog.text
+    assert "Dana" not in caplog.text
 
 
 async def test_a_failing_listener_of_events_harms_nobody() -> None:

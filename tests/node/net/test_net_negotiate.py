@@ -111,6 +111,12 @@ def test_any_bytes_are_an_agreement_or_a_named_error(data: bytes) -> None:
     trio.run(main)
 
 
+@pytest.mark.parametrize("name", [b"/\xff\xfe/1", b"/a/1\x00", b"", b"na", b"ls"])
+async def test_a_name_that_is_no_text_or_a_command_is_not_available(name: bytes) -> None:
+    peer = Given(roguepeer.HELLO + roguepeer.token(name) + roguepeer.token(b"/a/1"))
+    assert await negotiate.answer(peer, lambda asked: asked in ("/a/1", "na")) == "/a/1"
+
+
 async def test_an_endless_asker_is_left_after_eight_tries() -> None:
     with pytest.raises(NegotiationFailed, match="nothing that is served"):
         await negotiate.answer(Given(roguepeer.HELLO + roguepeer.token(b"/x/1") * 100), "/a/1".__eq__)
