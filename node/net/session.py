@@ -226,8 +226,11 @@ class Session:
     async def _register(self, muxer: Muxer, address: str, *, dialled: bool) -> Connection:
         nursery, peer_id = self.nursery, str(muxer.peer_id)
         # shielded: a lost race cancelled in here would cost libp2p's slow close on the caller's time
-        with trio.CancelScope(shield=True):
+        handle = None
+        with trio.move_on_after(self.limits.upgrade_s, shield=True):
             handle = await self.swarm.add_conn(muxer, direction="outbound" if dialled else "inbound")
+        if handle is None:
+            raise NetworkStopped  # a swarm that is ending starts nothing any more, and waits for it for ever
         known = peer_id in self.gate.allowed
         first = not self.table.of(peer_id)
         connection = Connection(peer_id, address, dialled, trio.current_time(), muxer, handle)

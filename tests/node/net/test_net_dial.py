@@ -218,6 +218,21 @@ async def test_both_sides_dialling_at_once_keep_the_same_connection() -> None:
             assert await echoes(b, a.peer_id)
 
 
+async def test_a_swarm_that_starts_nothing_any_more_holds_no_dial() -> None:
+    a, b = make("a"), make("b", NetLimits(upgrade_s=0.2))
+    know_each_other(a, b)
+    async with serving(a, b):
+        session = b.network._session
+        assert session is not None
+
+        async def never(*_args: object, **_more: object) -> None:
+            await trio.sleep_forever()
+
+        session.swarm.add_conn = never
+        with pytest.raises(DialFailed), trio.fail_after(3):
+            await b.network.connect(a.peer_id, a.addresses, timeout_s=2)
+
+
 async def test_the_race_alone_discards_late_winners() -> None:
     discarded: list[str] = []
 
