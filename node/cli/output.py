@@ -9,10 +9,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from node.cli.client import NodeClient
 from node.paths import Paths
+
+if TYPE_CHECKING:
+    from node.cli.client import NodeClient
 
 __all__ = ["Session", "table"]
 
@@ -27,8 +29,10 @@ class Session:
     colour: bool = True
     timeout_s: float = 300.0
 
-    def client(self) -> NodeClient:
+    def client(self) -> "NodeClient":
         """A client of the node that belongs to this home."""
+        from node.cli.client import NodeClient  # an HTTP library, which --help does without
+
         return NodeClient(Paths.from_env(os.environ, Path.home()).socket, self.timeout_s)
 
     def data(self, text: str, value: Any = None) -> None:
