@@ -13,10 +13,12 @@ from typing import Any, Literal
 
 from node.config_file import read_file, set_in_file
 from node.errors import ConfigError
+from offload.upstream_errors import UpstreamMisconfigured
+from offload.upstream_place import parse_place
 
 __all__ = [
     "Config", "Explained", "LogConfig", "MailConfig", "ModelsConfig", "NetConfig", "NodeConfig", "Origin",
-    "SearchConfig", "Settings", "SourcesConfig", "known_keys", "load", "parse", "set_value",
+    "SearchConfig", "Settings", "SourcesConfig", "UpstreamConfig", "known_keys", "load", "parse", "set_value",
 ]
 
 ENV_PREFIX = "KITH_"
@@ -37,6 +39,22 @@ def _within(low: int, high: int) -> Callable[[Any], str | None]:
 def _folders(value: Any) -> str | None:
     wrong = [one for one in (value if isinstance(value, tuple) else (value,)) if one and not one.startswith(("/", "~"))]
     return f"needs full paths, and {wrong[0]!r} is none" if wrong else None
+
+
+def _upstream_url(value: str) -> str | None:
+    """On this machine only: what goes to another one must pass the guard, and that way is not built yet."""
+    if not value:
+        return None
+    try:
+        place = parse_place(value)
+    except UpstreamMisconfigured as error:
+        return f"can't be used: {str(error).rstrip('.')}"
+    return None if place.here else "is on another machine, and kith asks engines of this machine only, so far"
+
+
+def _model_names(value: tuple[str, ...]) -> str | None:
+    good = all(one.strip("=") == one and one.isprintable() for one in value)
+    return None if good else "must be NAME, or NAME=NAME_THERE"
 
 
 def _node_name(value: str) -> str | None:
@@ -72,6 +90,17 @@ class ModelsConfig:
     threads: int = _setting(0, "processor threads for a model; 0: as many as there are cores", _within(0, 256))
     context_tokens: int = _setting(4096, "longest conversation a model here can hold", _within(512, 1_048_576))
     memory_mb: int = _setting(0, "memory limit of a model's process; 0: by the model's size", _within(0, 2**20))
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamConfig:
+    """Another program of this machine that serves models: llama.cpp's server, vLLM, Ollama."""
+
+    url: str = _setting("", "such as http://127.0.0.1:8080 or unix:/path; empty: none", _upstream_url)
+    kind: Literal["llama.cpp", "vllm", "ollama", "other"] = _setting("other", "which program it is")
+    models: tuple[str, ...] = _setting((), "NAME or NAME=NAME_THERE; empty: all that it lists", _model_names)
+    key_file: str = _setting("", "file of mode 0600 with the key it wants; empty: none", _folders)
+    context_tokens: int = _setting(4096, "its context when it does not say", _within(512, 1_048_576))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +145,7 @@ class Settings:
     node: NodeConfig = field(default_factory=NodeConfig)
     net: NetConfig = field(default_factory=NetConfig)
     models: ModelsConfig = field(default_factory=ModelsConfig)
+    upstream: UpstreamConfig = field(default_factory=UpstreamConfig)
     sources: SourcesConfig = field(default_factory=SourcesConfig)
     mail: MailConfig = field(default_factory=MailConfig)
     search: SearchConfig = field(default_factory=SearchConfig)

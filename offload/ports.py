@@ -4,7 +4,7 @@ The local worker, an upstream server and a peer's engine all answer through this
 crosses the pipe to the worker process, so the types are frozen Structs. Must not know llama.cpp, processes or peers.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Literal, Protocol
 
@@ -12,8 +12,8 @@ import msgspec
 
 __all__ = [
     "ChatPrompt", "Engine", "EngineHealth", "EngineState", "Event", "Failed", "FinishReason", "Finished",
-    "GenerateRequest", "Lane", "Message", "ModelInfo", "Piece", "PlaceholderStyle", "Prompt", "Queued", "Resumed",
-    "Started", "TextPrompt", "TokenPrompt", "Usage",
+    "GenerateRequest", "Lane", "Message", "ModelInfo", "OutsideClearance", "OutsideGuard", "Piece", "PlaceholderStyle",
+    "Prompt", "Queued", "Resumed", "Started", "TextPrompt", "TokenPrompt", "Usage",
 ]
 
 _TAG = "type"
@@ -194,4 +194,39 @@ class Engine(Protocol):
 
     async def health(self) -> EngineHealth:
         """The present state; never waits for a model to load or a decode to end."""
+        ...
+
+
+class OutsideClearance(Protocol):
+    """One request that may leave this machine, in the form in which it may."""
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """What goes out instead of the texts that were shown, in their order."""
+        ...
+
+    def count(self, data: bytes) -> None:
+        """Bytes that are about to be sent."""
+        ...
+
+    def restore(self, text: str) -> str:
+        """A piece of the answer as the owner reads it; may hold some of it back."""
+        ...
+
+    def restore_end(self) -> str:
+        """What was held back, once the answer is over."""
+        ...
+
+
+class OutsideGuard(Protocol):
+    """What a request passes before it goes to an engine on another machine: masking, consent, the ledger."""
+
+    def clear(
+        self, *, place: str, principal: str, request_id: str, texts: Sequence[str],
+    ) -> AbstractAsyncContextManager[OutsideClearance]:
+        """Open while the answer runs; leaving it closes the ledger's entry.
+
+        Raises offload.upstream_errors.OutsideRefused: offline, no consent, a secret, another owner's prompt without a
+        grant that says so. Whatever else it raises also means that nothing is sent.
+        """
         ...

@@ -12,7 +12,7 @@ import trio
 from node.api.views import ModelView
 from node.errors import KithError, ModelMissing, UsageError
 from offload.catalogue import Record, digest_of, write_record
-from offload.local_engine import LocalEngine
+from offload.joined_engine import JoinedEngine
 from offload.ports import ModelInfo
 
 __all__ = ["ModelShelf"]
@@ -24,7 +24,7 @@ SPARE_BYTES = 200_000_000
 class ModelShelf:
     """Lists, adds and chooses models."""
 
-    def __init__(self, engine: LocalEngine, folder: Path, keep_default: Callable[[str], None]) -> None:
+    def __init__(self, engine: JoinedEngine, folder: Path, keep_default: Callable[[str], None]) -> None:
         """keep_default: remember the chosen model's name for the next start."""
         self._engine = engine
         self._folder = folder

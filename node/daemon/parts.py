@@ -59,10 +59,12 @@ from node.sources.vcf import Contacts
 from node.store.database import Database
 from node.store.fts import FtsIndex
 from node.zone import owner_zone
+from offload.joined_engine import JoinedEngine
 from offload.local_engine import LocalEngine
 from offload.model_host import HostLimits
 from offload.quota import QuotaBook
 from offload.server import InferenceServer
+from offload.upstream import UpstreamEngine, UpstreamSettings
 from protocol.channel import FrameChannel
 from protocol.names import MAIL
 from search.client import SearchClient
@@ -78,7 +80,7 @@ SHARED_MODELS = Path(sys.prefix) / "share" / "kith" / "models"
 class Parts:
     """Every part that runs, is asked by the API, or must be closed."""
 
-    engine: LocalEngine
+    engine: JoinedEngine
     scan: ScanWorker
     gate: Gate
     networking: Networking
@@ -133,6 +135,19 @@ def open_sources(config: Config, paths: Paths) -> Sources:
     return Sources(calendars, contacts, NoteFolder(folder(settings.notes, "notes")), files)
 
 
+def open_upstream(config: Config) -> UpstreamEngine | None:
+    """The engine of another program on this machine, when one is set."""
+    wanted = config.settings.upstream
+    if not wanted.url:
+        return None
+    pairs = (one.partition("=") for one in wanted.models)
+    return UpstreamEngine(UpstreamSettings(
+        wanted.url, wanted.kind, {here: there or here for here, _, there in pairs},
+        key_file=Path(wanted.key_file).expanduser() if wanted.key_file else None,
+        context_tokens=wanted.context_tokens,
+    ))
+
+
 def build_parts(
     *, config: Config, paths: Paths, identity: Identity, database: Database, index: Database, questions: Questions,
     composition: Composition, mode: str,
@@ -158,11 +173,11 @@ def build_parts(
     shares = StoredShares(database)
     egress = Egress(inspector=inspector, ledger=ledger, shares=shares, new_id=fresh_id, observer=composition.tap)
 
-    engine = LocalEngine(
+    engine = JoinedEngine(LocalEngine(
         [paths.models_dir, *(Path(one).expanduser() for one in settings.models.folders), SHARED_MODELS],
         cache_dir=paths.state_dir, default_model=settings.models.default or None,
         limits=HostLimits(context_tokens=settings.models.context_tokens), threads=settings.models.threads or None,
-    )
+    ), open_upstream(config), default_model=settings.models.default or None)
     scan = ScanWorker()
 
     async def style_of(digest: str | None) -> str:

@@ -182,3 +182,20 @@ def test_line_numbers_survive_odd_spelling(tmp_path):
     text = 'a.b = 1\n[ "c" . d ]  # x\n "e" = 2\nf   = """\ng = 3\n"""\n'
     found = config_file.read_text(text, tmp_path)
     assert {key: one.line for key, one in found.items()} == {"a.b": 1, "c.d.e": 3, "c.d.f": 4}
+
+
+@pytest.mark.parametrize(("text", "problem"), [
+    ("https://models.example", "this machine only"), ("http://10.0.0.7:8080", "https"), ("nonsense", "begin with"),
+])
+def test_an_upstream_engine_is_on_this_machine(tmp_path: Path, text: str, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        config.set_value(tmp_path / "config.toml", "upstream.url", text)
+    for good in ("http://127.0.0.1:8080/v1", "unix:/run/llama.sock", ""):
+        assert config.set_value(tmp_path / "config.toml", "upstream.url", good) == good
+
+
+def test_models_of_an_upstream_engine_have_names(tmp_path: Path) -> None:
+    names = config.set_value(tmp_path / "c.toml", "upstream.models", "big=org/Qwen3:8b, small")
+    assert names == ("big=org/Qwen3:8b", "small")
+    with pytest.raises(ConfigError, match="NAME_THERE"):
+        config.set_value(tmp_path / "c.toml", "upstream.models", "=x")

@@ -1,0 +1,87 @@
+"""The models of this device and those of another program on it, as one engine. Implements offload.ports.Engine.
+
+A request goes to whoever has the model; the models of this device come first unless the owner chose another one. Must
+not know how either computes, peers or the node.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import trio
+from trio import TaskStatus
+
+from offload.local_engine import LocalEngine
+from offload.ports import Engine, EngineHealth, Event, GenerateRequest, ModelInfo, Prompt
+from offload.upstream import UpstreamEngine
+
+__all__ = ["JoinedEngine"]
+
+
+class JoinedEngine:
+    """The local engine, and an upstream one when there is any."""
+
+    def __init__(
+        self, local: LocalEngine, upstream: UpstreamEngine | None, *, default_model: str | None = None,
+    ) -> None:
+        self._local = local
+        self._upstream = upstream
+        self._default = default_model
+
+    async def run(self, *, task_status: TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve until cancelled."""
+        await self._local.run(task_status=task_status)
+
+    def stream(self, request: GenerateRequest) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+        """The events of one answer; leaving the context cancels it."""
+        return self._stream(request) if self._upstream else self._local.stream(request)
+
+    async def models(self) -> list[ModelInfo]:
+        """The models that can be asked for, the default first, then those of this device."""
+        found = await self._local.models()
+        if self._upstream is not None:
+            found += await self._upstream.models()
+            found.sort(key=lambda info: self._default not in (info.name, info.digest))
+        return found
+
+    async def count_tokens(self, prompt: Prompt, *, model: str | None = None) -> int:
+        """How many tokens this prompt takes. Raises EngineError."""
+        return await (await self._engine_of(model)).count_tokens(prompt, model=model)
+
+    async def health(self) -> EngineHealth:
+        """Of the engine that answers when no model is named; the local one's box either way."""
+        local = await self._local.health()
+        if self._upstream is None:
+            return local
+        upstream = await self._upstream.health()
+        return upstream if local.state == "no_model" or self._is_default(upstream.model) else local
+
+    def rescan(self) -> None:
+        """Look at the folders anew before the next request."""
+        self._local.rescan()
+
+    def set_default(self, name: str) -> None:
+        """The model that answers requests which name none, from now on."""
+        self._default = name
+        self._local.set_default(name)
+
+    def release(self) -> None:
+        """End every quarantine."""
+        self._local.release()
+
+    @asynccontextmanager
+    async def _stream(self, request: GenerateRequest) -> AsyncIterator[AsyncIterator[Event]]:
+        async with (await self._engine_of(request.model)).stream(request) as events:
+            yield events
+
+    async def _engine_of(self, wanted: str | None) -> Engine:
+        """Whoever has this model; the local engine for one that nobody has: it says so."""
+        if self._upstream is None:
+            return self._local
+        theirs = await self._upstream.models()
+        if wanted is None:
+            chosen = self._default is not None and any(map(self._is_default, theirs))
+            return self._upstream if chosen or (theirs and not await self._local.models()) else self._local
+        return self._upstream if any(wanted in (info.name, info.digest) for info in theirs) else self._local
+
+    def _is_default(self, info: ModelInfo | None) -> bool:
+        return info is not None and self._default in (info.name, info.digest)

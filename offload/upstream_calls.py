@@ -1,0 +1,94 @@
+"""What is asked of an OpenAI-compatible server, as paths and JSON. Pure.
+
+Differences between servers stand here: who can go on from a half-written answer and how, and under which name a grammar
+is given. Measured with llama.cpp's own server: it repeats a half-written assistant message in its answer, so an answer
+that goes on is asked for as plain text behind the rendered prompt. Must not know sockets, keys or model files.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from offload.errors import BadGrammar, BadPrompt, BadRequest, LaneUnsupported
+from offload.ports import ChatPrompt, GenerateRequest, TokenPrompt
+
+__all__ = ["Call", "ServerKind", "chat_call", "rendered_call", "text_call", "tokens_call"]
+
+ServerKind = Literal["llama.cpp", "vllm", "ollama", "other"]
+
+_MOST_STOPS_ELSEWHERE = 4       # the interface's own limit; llama.cpp's server and vLLM take any number
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One request to the server: its path behind the prefix, and its JSON."""
+
+    path: str
+    body: bytes
+
+
+def chat_call(request: GenerateRequest, model: str, kind: ServerKind) -> Call:
+    """A chat. Raises RequestRefused leaves for what this server or interface can't do."""
+    assert isinstance(request.prompt, ChatPrompt)
+    messages = [{"role": one.role, "content": one.content} for one in request.prompt.messages]
+    more: dict[str, Any] = {}
+    if request.text_so_far:
+        if kind not in ("vllm", "ollama"):
+            raise BadRequest("This upstream engine can't go on from the middle of an answer.")
+        messages.append({"role": "assistant", "content": request.text_so_far})
+        if kind == "vllm":
+            more = {"add_generation_prompt": False, "continue_final_message": True}
+    return Call("/v1/chat/completions", _encode({**_common(request, model, kind), "messages": messages, **more}))
+
+
+def text_call(request: GenerateRequest, prompt: str, model: str, kind: ServerKind) -> Call:
+    """Text to continue: the prompt as rendered, and the answer so far behind it."""
+    body = {**_common(request, model, kind), "prompt": prompt + request.text_so_far}
+    return Call("/v1/completions", _encode(body))
+
+
+def rendered_call(prompt: ChatPrompt, model: str) -> Call:
+    """Ask llama.cpp's server to render a chat with the model's template."""
+    messages = [{"role": one.role, "content": one.content} for one in prompt.messages]
+    return Call("/apply-template", _encode({"model": model, "messages": messages}))
+
+
+def tokens_call(prompt: str | ChatPrompt, model: str, kind: ServerKind) -> Call:
+    """Ask for a token count. Raises BadPrompt when this kind of server can't count."""
+    if isinstance(prompt, str):
+        if kind == "vllm":
+            return Call("/tokenize", _encode({"model": model, "prompt": prompt}))
+        if kind == "llama.cpp":
+            asked = {"model": model, "content": prompt, "add_special": True, "parse_special": True}
+            return Call("/tokenize", _encode(asked))
+    elif kind == "vllm":
+        messages = [{"role": one.role, "content": one.content} for one in prompt.messages]
+        return Call("/tokenize", _encode({"model": model, "messages": messages}))
+    raise BadPrompt("This upstream engine can't count tokens.")
+
+
+def _common(request: GenerateRequest, model: str, kind: ServerKind) -> dict[str, Any]:
+    if request.lane == "exact":
+        raise LaneUnsupported("An upstream engine can't continue exactly.")
+    if isinstance(request.prompt, TokenPrompt):
+        raise BadPrompt("An upstream engine takes no token ids.")
+    if len(request.stop) > _MOST_STOPS_ELSEWHERE and kind in ("ollama", "other"):
+        raise BadRequest(f"This upstream engine takes at most {_MOST_STOPS_ELSEWHERE} stop texts.")
+    body: dict[str, Any] = {
+        "model": model, "stream": True, "stream_options": {"include_usage": True}, "max_tokens": request.max_tokens,
+        "temperature": request.temperature,
+    }
+    if request.temperature > 0:
+        body |= {"top_p": request.top_p, "seed": request.seed}
+    if request.stop:
+        body["stop"] = list(request.stop)
+    if request.grammar:
+        if kind not in ("llama.cpp", "vllm"):
+            raise BadGrammar("This upstream engine takes no grammar.")
+        body |= {"grammar": request.grammar} if kind == "llama.cpp" else {
+            "structured_outputs": {"grammar": request.grammar}}
+    return body
+
+
+def _encode(body: Mapping[str, Any]) -> bytes:
+    return msgspec.json.encode(body)

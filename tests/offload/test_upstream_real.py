@@ -1,0 +1,87 @@
+"""The upstream engine against llama.cpp's own C++ server with the embedded model, on loopback."""
+
+import pytest
+import trio
+from embedded_model import model_path
+from llama_server import llama_server
+
+from offload.ports import ChatPrompt, Finished, GenerateRequest, Message, Piece, TextPrompt
+from offload.upstream import UpstreamEngine, UpstreamSettings
+
+pytestmark = pytest.mark.model
+
+CHAT = ChatPrompt((Message("user", "Say hello to the 🎉 in Zürich, and count from one to twenty."),))
+
+
+@pytest.fixture(scope="module")
+def address():
+    with llama_server(model_path()) as found:
+        yield found
+
+
+@pytest.fixture
+def engine(address):
+    return UpstreamEngine(UpstreamSettings(address, "llama.cpp"))
+
+
+async def run(engine, **request):
+    wanted = GenerateRequest(**{"request_id": "r", "prompt": CHAT, "max_tokens": 12, **request})
+    async with engine.stream(wanted) as stream:
+        return [event async for event in stream]
+
+
+def text_of(found):
+    return "".join(event.text for event in found if isinstance(event, Piece))
+
+
+async def test_it_lists_its_model_with_context_and_size(engine):
+    (model,) = await engine.models()
+    assert model.context_tokens == 2048 and model.quantisation == "Q4_0" and model.size_bytes > 80_000_000
+
+
+async def test_a_chat_and_its_continuation_are_one_answer(engine):
+    """Greedy: the first tokens, then the rest behind them, are the text that one call writes."""
+    whole = await run(engine, max_tokens=16)
+    assert isinstance(whole[-1], Finished) and whole[-1].finish_reason == "length"
+    assert whole[-1].usage.output_tokens == 16
+    begun = await run(engine, max_tokens=6)
+    rest = await run(engine, max_tokens=10, text_so_far=text_of(begun))
+    assert text_of(begun) + text_of(rest) == text_of(whole)
+
+
+async def test_the_count_is_the_prompts_own(engine):
+    found = await run(engine, max_tokens=1)
+    assert await engine.count_tokens(CHAT) == found[-1].usage.prompt_tokens
+    assert await engine.count_tokens(TextPrompt("hello there")) == 2
+
+
+async def test_a_grammar_a_stop_and_a_bad_grammar(engine):
+    assert text_of(await run(engine, grammar='root ::= "ab" | "cd"')) in ("ab", "cd")
+    stopped = await run(engine, prompt=TextPrompt("one, two, three, four,"), stop=(" six",), max_tokens=32)
+    assert stopped[-1].finish_reason == "stop" and " six" not in text_of(stopped)
+    failed = await run(engine, grammar="rt ::= oops")
+    assert failed[-1].code == "upstream_refused" and "grammar" in failed[-1].message
+
+
+async def test_cancelled_answers_free_their_slots(engine):
+    """Two slots: five long answers left early, then one that must get a slot."""
+    with trio.fail_after(60):
+        for _ in range(5):
+            async with engine.stream(GenerateRequest(request_id="x", prompt=CHAT, max_tokens=1500)) as stream:
+                async for event in stream:
+                    if isinstance(event, Piece):
+                        break
+        assert isinstance((await run(engine, max_tokens=2))[-1], Finished)
+
+
+async def test_eight_at_once_keep_apart(engine):
+    found = {}
+
+    async def one(number):
+        grammar = f'root ::= "answer {number}"'
+        found[number] = text_of(await run(engine, request_id=f"r{number}", grammar=grammar))
+
+    async with trio.open_nursery() as nursery:
+        for number in range(8):
+            nursery.start_soon(one, number)
+    assert found == {number: f"answer {number}" for number in range(8)}
