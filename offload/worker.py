@@ -48,6 +48,9 @@ _BROKEN_ORDER = 70
 _MACHINE_FACTS = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/sys/devices/system")
 # A generous bound per context token until the model is open and its real need is known.
 _WORST_CACHE_BYTES = 384 * 1024
+# Remembered beside the answers at work: only names for cells, unless each sequence has a state of its own in memory.
+_KEPT_SEQUENCES = 24
+_KEPT_STATES = 4
 
 
 class _Desk:
@@ -85,7 +88,8 @@ def _serve(pipe: BlockingPipe, orders: Iterator[bytes], setup: Serve, layers: di
     model = Model(setup.model_path, extra_buffers=setup.extra_buffers)
     wanted = min(setup.context_tokens, model.trained_context_tokens or setup.context_tokens)
     layers["memory_limit"] = limit_memory(min(most_bytes, file_bytes + 2 * model.cache_bytes(wanted) + _GIB))
-    context = Context(model, context_tokens=wanted, sequences=setup.slots, threads=setup.threads)
+    kept = _KEPT_STATES if model.keeps_state_per_sequence else _KEPT_SEQUENCES
+    context = Context(model, context_tokens=wanted, sequences=setup.slots + kept, threads=setup.threads)
     context.warm_up()
     reader = PromptReader(model)
     lanes = _Lanes(setup, model, context)
@@ -132,7 +136,8 @@ class _Lanes:
         setup = self._setup
         return Scheduler(
             context, slots=1 if exact else setup.slots, queue_limit=setup.queue_limit, now_s=time.perf_counter,
-            model_digest=setup.digest, can_cut=not self._model.keeps_state_per_sequence, exact=exact)
+            kept=0 if exact else context.sequences - setup.slots, model_digest=setup.digest,
+            can_cut=not self._model.keeps_state_per_sequence, exact=exact)
 
     @property
     def has_work(self) -> bool:

@@ -8,13 +8,17 @@ from typing import Protocol
 
 from offload.engine.chat import PromptReader
 from offload.engine.context import Context
+from offload.engine.drafts import DraftWriter
+from offload.engine.jump import JumpWriter
 from offload.engine.library import Model
+from offload.engine.rules import SchemaRule, rule_for
 from offload.engine.sampling import Sampler
 from offload.engine.streaming import LoopDetector, TextStream
+from offload.engine.writing import PlainWriter, Writer
 from offload.errors import LaneUnsupported, PromptTooLong
 from offload.ports import Finished, FinishReason, GenerateRequest, Piece, Usage
 
-__all__ = ["Answer", "NextToken", "Vocabulary", "prepare_answer"]
+__all__ = ["Answer", "Vocabulary", "prepare_answer"]
 
 
 class Vocabulary(Protocol):
@@ -28,23 +32,11 @@ class Vocabulary(Protocol):
         ...
 
 
-class NextToken(Protocol):
-    """Chooses tokens (sampling.Sampler)."""
-
-    def next(self, context: Context, row: int) -> int | None:
-        """The next token after this row of the last decode."""
-        ...
-
-    def close(self) -> None:
-        """Free it."""
-        ...
-
-
 class Answer:
     """The state of one request from admission to its last event."""
 
     def __init__(
-        self, request: GenerateRequest, vocabulary: Vocabulary, sampler: NextToken, *,
+        self, request: GenerateRequest, vocabulary: Vocabulary, writer: Writer, *,
         prompt: Sequence[int], replayed: Sequence[int], context_tokens: int,
     ) -> None:
         """prompt: all ids to read first, text so far included; replayed: those of text so far that were ids before.
@@ -56,15 +48,18 @@ class Answer:
             raise PromptTooLong()
         self.request_id = request.request_id
         self.principal = request.principal
-        self.prompt = list(prompt)
         self.exact = request.lane == "exact"
         self.fixed_tokens = len(prompt) - len(replayed)      # read in chunks; the exact lane reads the rest one by one
+        self.prompt_tokens = len(prompt)
         self.most_new = min(request.max_tokens, room)
-        self.pending: int | None = None       # sampled, shown, not yet decoded
+        self.prompt = [*prompt, *writer.begin(self.most_new)]
+        self.pending: list[int] | None = None     # to be decoded next; None while the prompt is read
+        self.looks = writer.looks             # how many rows at the end of the prompt or of pending are wanted
+        self.surplus = 0                      # tokens at the end of the last decode that must go from the memory
         self.cached_tokens = 0
         self.finish_reason: FinishReason | None = None
         self._vocabulary = vocabulary
-        self._sampler = sampler
+        self._writer = writer
         self._stream = TextStream(request.stop)
         self._loop = LoopDetector()
         self._skip_chars = len(request.text_so_far) if replayed else 0
@@ -72,26 +67,49 @@ class Answer:
         self._backlog = self._replay(replayed)
 
     @property
+    def space(self) -> tuple[str, str]:
+        """Whose memory it may use: of this principal, read with this adapter."""
+        return self.principal, ""
+
+    @property
     def reserved_tokens(self) -> int:
         """The memory cells that it may come to need."""
-        return len(self.prompt) + self.most_new
+        return self.prompt_tokens + self.most_new
 
-    def sample(self, context: Context, row: int) -> Piece | None:
-        """Choose the next token after this row; returns what it lets us show. May set finish_reason."""
-        token = self._sampler.next(context, row)
-        if token is None or token in self._vocabulary.end_tokens or token in self._vocabulary.control_tokens:
-            return self._end("stop", ())
-        self.pending = token
-        self._new += 1
-        text = self._fresh(self._stream.feed(self._vocabulary.piece(token)))
-        stuck = self._loop.feed(token)
-        if self._stream.stopped:
-            return self._end("stop", (token,), text)
-        if stuck:
-            return self._end("loop", (token,), text)
-        if self._new >= self.most_new:
-            return self._end("length", (token,), text)
-        return Piece(text, (token,))
+    def guess(self, spare: int) -> None:
+        """Let up to `spare` more tokens be decoded with the pending ones, where the writer has some to try."""
+        if self.pending is not None:
+            more = self._writer.guess(min(spare, self.most_new - self._new - 1))
+            self.pending += more
+            self.looks += len(more)
+
+    def sample(self, context: Context, rows: Sequence[int]) -> Piece | None:
+        """Go on behind these rows; returns what they let us show. May set finish_reason, and sets surplus."""
+        advance = self._writer.advance(context, rows, self.most_new - self._new)
+        self.pending, self.looks, self.surplus = list(advance.feed), advance.looks, advance.surplus
+        shown, text = 0, ""
+        for token in advance.tokens:
+            if token in self._vocabulary.end_tokens or token in self._vocabulary.control_tokens:
+                return self._end("stop", advance.tokens[:shown], text)
+            shown += 1
+            self._new += 1
+            text += self._fresh(self._stream.feed(self._vocabulary.piece(token)))
+            stuck = self._loop.feed(token)
+            last = advance.ended and shown == len(advance.tokens)
+            if self._stream.stopped or last:
+                return self._end("stop", advance.tokens[:shown], text)
+            if stuck:
+                return self._end("loop", advance.tokens[:shown], text)
+            if self._new >= self.most_new:
+                return self._end("length", advance.tokens[:shown], text)
+        if advance.ended:
+            return self._end("stop", (), text)
+        return Piece(text, advance.tokens) if advance.tokens else None
+
+    def read_again(self, decoded: Sequence[int]) -> None:
+        """The memory lost this answer: its prompt is now everything decoded so far and what is pending."""
+        self.prompt, self.pending = [*decoded, *(self.pending or ())], None
+        self._writer.stay_plain()
 
     def backlog(self) -> Piece | None:
         """Text of the ids so far that was not shown before. Once."""
@@ -100,12 +118,12 @@ class Answer:
 
     def finished(self) -> Finished:
         """The last event, once finish_reason is set."""
-        usage = Usage(len(self.prompt), self.cached_tokens, self._new)
+        usage = Usage(self.prompt_tokens, self.cached_tokens, self._new)
         return Finished(self.finish_reason or "cancelled", usage)
 
     def close(self) -> None:
-        """Free the sampler."""
-        self._sampler.close()
+        """Free the writer."""
+        self._writer.close()
 
     def _end(self, reason: FinishReason, tokens: tuple[int, ...], text: str = "") -> Piece | None:
         self.finish_reason = reason
@@ -148,15 +166,31 @@ def prepare_answer(
             raise LaneUnsupported("The exact lane goes on from token ids of this model, and these are not.")
         else:
             so_far = model.tokenise(request.text_so_far, begin=False, control=False)
-    sampler = Sampler(
-        model, temperature=request.temperature, top_p=request.top_p, seed=request.seed, grammar=request.grammar)
+    writer = _writer(request, model, prompt=prompt, so_far=so_far)
+    try:
+        return Answer(
+            request, model, writer, prompt=[*prompt, *so_far], replayed=replayed, context_tokens=context_tokens)
+    except BaseException:
+        writer.close()
+        raise
+
+
+def _writer(request: GenerateRequest, model: Model, *, prompt: Sequence[int], so_far: Sequence[int]) -> Writer:
+    """The quickest way to write this answer that its lane and its model's memory allow."""
+    quick = request.shortcuts and request.lane == "normal"
+    can_cut = not model.keeps_state_per_sequence
+    rule = rule_for(model, grammar=request.grammar, schema=request.schema)
+    if quick and can_cut and rule is None and request.temperature <= 0:
+        return DraftWriter([*prompt, *so_far], model.end_tokens | model.control_tokens)
+    sampler = Sampler(model, temperature=request.temperature, top_p=request.top_p, seed=request.seed, rule=rule)
     try:
         sampler.follow(so_far)
-        return Answer(
-            request, model, sampler, prompt=[*prompt, *so_far], replayed=replayed, context_tokens=context_tokens)
     except BaseException:
         sampler.close()
         raise
+    if isinstance(rule, SchemaRule):
+        return JumpWriter(sampler, rule, model, jumps=quick, can_cut=can_cut)
+    return PlainWriter(sampler)
 
 
 def _are_of(model: Model, ids: Sequence[int], text: str) -> bool:

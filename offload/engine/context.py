@@ -3,6 +3,7 @@
 Everything here belongs to ONE thread. Must not know requests, text or who asks.
 """
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from offload.errors import ModelUnusable
 __all__ = ["BATCH_TOKENS", "Context"]
 
 BATCH_TOKENS = 512
+_PARTIAL_ONLY = 1       # LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
 Logits = npt.NDArray[np.float32]
 
 
@@ -29,6 +31,7 @@ class Context:
         parameters.n_threads = parameters.n_threads_batch = threads
         parameters.kv_unified = True        # one pool of cells for all sequences
         parameters.no_perf = True
+        parameters.swa_full = True          # a sliding window forgets what a shared prefix needs
         self.handle = C.llama_init_from_model(model.handle, parameters)
         if not self.handle:
             raise ModelUnusable("There is no memory for the model's context.")
@@ -42,6 +45,7 @@ class Context:
         view(self._batch.n_seq_id, (BATCH_TOKENS,))[:] = 1
         self._filled = 0
         self.decodes = 0
+        self.sequences = sequences
         self.context_tokens = int(C.llama_n_ctx(self.handle))
 
     def close(self) -> None:
@@ -60,14 +64,13 @@ class Context:
         """Empty the batch."""
         self._filled = 0
 
-    def add(self, sequence: int, position: int, tokens: list[int], *, want_last: bool) -> int:
-        """Put tokens into the batch; returns the row of the last one, for `logits` when want_last."""
+    def add(self, sequence: int, position: int, tokens: list[int], *, want_last: int) -> int:
+        """Put tokens into the batch; returns the row of the last one. want_last: for how many, at the end, `logits`."""
         start, end = self._filled, self._filled + len(tokens)
         self._tokens[start:end] = tokens
         self._positions[start:end] = np.arange(position, position + len(tokens))
         self._wanted[start:end] = 0
-        if want_last:
-            self._wanted[end - 1] = 1
+        self._wanted[max(start, end - want_last):end] = 1
         for row in range(start, end):
             self._batch.seq_id[row][0] = sequence
         self._filled = end
@@ -92,8 +95,43 @@ class Context:
         return bool(C.llama_memory_seq_rm(self._memory, sequence, keep, -1))
 
     def copy(self, source: int, target: int, count: int) -> None:
-        """Let an empty target sequence begin with source's first tokens; cells are shared, nothing is computed."""
-        C.llama_memory_seq_cp(self._memory, source, target, 0, count)
+        """Let an empty target sequence begin with source's first tokens; cells are shared, nothing is computed.
+
+        A model with a state per sequence (recurrent, hybrid) is copied whole: count must be all of it.
+        """
+        begin, end = (-1, -1) if self._model.keeps_state_per_sequence else (0, count)
+        C.llama_memory_seq_cp(self._memory, source, target, begin, end)
+
+    def checkpoint(self, sequence: int) -> bytes:
+        """The recurrent state of a sequence as it is now, to come back to while its keys and values are there."""
+        return self._state(sequence, _PARTIAL_ONLY)
+
+    def restore(self, sequence: int, state: bytes) -> bool:
+        """Put a checkpoint's state back; then `cut` at its position succeeds. False: the sequence is not to be used."""
+        return self._set_state(sequence, state, _PARTIAL_ONLY)
+
+    def save(self, sequence: int) -> bytes:
+        """All that the memory holds of a sequence: half the conversation it was made from, so keep it sealed."""
+        return self._state(sequence, 0)
+
+    def load(self, sequence: int, state: bytes) -> bool:
+        """Fill an empty sequence from `save`, of the same model and settings only. False: it holds nothing now."""
+        if self._set_state(sequence, state, 0):
+            return True
+        self.forget(sequence)
+        return False
+
+    def _state(self, sequence: int, flags: int) -> bytes:
+        size = int(C.llama_state_seq_get_size_ext(self.handle, sequence, flags))
+        buffer = (ctypes.c_uint8 * size)()
+        written = int(C.llama_state_seq_get_data_ext(self.handle, buffer, size, sequence, flags)) if size else 0
+        return memoryview(buffer)[:written].tobytes()
+
+    def _set_state(self, sequence: int, state: bytes, flags: int) -> bool:
+        if not state:
+            return False
+        buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
+        return int(C.llama_state_seq_set_data_ext(self.handle, buffer, len(state), sequence, flags)) == len(state)
 
     def forget(self, sequence: int) -> None:
         """Forget a sequence."""

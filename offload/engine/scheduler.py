@@ -10,11 +10,11 @@ are too, on one model, build and kind of CPU). One thread only. Must not know ll
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 
 from offload.engine.answer import Answer
 from offload.engine.context import BATCH_TOKENS, Context
+from offload.engine.memory import Memory, Slot
 from offload.errors import EngineBusy, EngineError
 from offload.ports import Event, Failed, Queued, Started
 
@@ -29,43 +29,28 @@ _WATCHED_STEP_S = 0.25   # while somebody is being answered
 _READING_STEP_S = 1.0    # while nobody is: also how long a cancel can take
 
 
-@dataclass(slots=True, eq=False)
-class _Slot:
-    sequence: int
-    tokens: list[int] = field(default_factory=list)     # what its memory holds
-    principal: str = ""
-    used: int = 0
-    answer: Answer | None = None
-    row: int = -1
-
-    @property
-    def unread(self) -> int:
-        """How much of the prompt is still to be decoded."""
-        return max(0, len(self.answer.prompt) - len(self.tokens)) if self.answer is not None else 0
-
-
 class Scheduler:
     """Runs answers on one context."""
 
     def __init__(
         self, context: Context, *, slots: int, queue_limit: int, now_s: Callable[[], float], model_digest: str = "",
-        can_cut: bool = True, exact: bool = False,
+        kept: int = 0, can_cut: bool = True, exact: bool = False,
     ) -> None:
         """queue_limit: how many may wait, of the owner's and of all peers' each.
 
+        kept: sequences that are remembered beside those of `slots` answers at once.
         can_cut: the model's memory can drop the end of a sequence.
         exact: fixed shapes and nothing remembered; takes one slot.
         """
         self._context = context
-        self._slots = [_Slot(sequence) for sequence in range(slots)]
+        self._most = slots
+        self._memory = Memory(context, sequences=slots + kept, can_cut=can_cut, remember=not exact)
         self._queue_limit = queue_limit
         self._now_s = now_s
         self._digest = model_digest
-        self._can_cut = can_cut
         self._owners: deque[Answer] = deque()
         self._peers: deque[Answer] = deque()
         self._chunk = 128
-        self._clock = 0
         self._exact = exact
 
     @property
@@ -86,7 +71,7 @@ class Scheduler:
     def submit(self, answer: Answer) -> Events:
         """Take an answer in, or refuse it when its queue is full. Peers can't fill the owner's."""
         waiting = self._owners if answer.principal == _OWNER else self._peers
-        if len(waiting) >= self._queue_limit:
+        if len(waiting) >= self._queue_limit + max(0, self._most - self.running):
             answer.close()
             return [(answer.request_id, failed(EngineBusy()))]
         waiting.append(answer)
@@ -105,6 +90,10 @@ class Scheduler:
                 return [self._leave(slot, answer)]
         return []
 
+    def forget(self, principal: str) -> None:
+        """Remember nothing of this principal any more."""
+        self._memory.forget_principal(principal)
+
     def step(self) -> Events:
         """Admit who fits, decode once, sample. Returns the events in order."""
         events = self._admit()
@@ -117,6 +106,8 @@ class Scheduler:
             return [*events, *self._drop(batch)]
         for slot, added in batch:
             slot.tokens += added
+            if slot.answer is not None and slot.noted < len(slot.tokens) == len(slot.answer.prompt):
+                self._memory.note(slot)     # others may begin like it while it is being answered
         for slot, _ in batch:
             if slot.row >= 0 and slot.answer is not None:
                 events += self._sample(slot, slot.answer)
@@ -135,75 +126,23 @@ class Scheduler:
                 waiting.popleft()
                 events += [*self._shown(answer), self._ended(answer)]
                 continue
-            choice = self._choose_slot(answer)
-            if choice is None or not self._make_room(answer, choice):
+            slot = self._memory.claim(answer, committed_cells=self._committed()) if self.running < self._most else None
+            if slot is None:
                 break
             waiting.popleft()
-            self._take(*choice, answer)
+            answer.cached_tokens = len(slot.tokens)
             started = Started(len(answer.prompt), answer.cached_tokens, self._digest)
             events += [(answer.request_id, started), *self._shown(answer)]
         return events
 
-    def _choose_slot(self, answer: Answer) -> tuple[_Slot, _Slot] | None:
-        """An idle slot and the slot, idle or not, that remembers most of this prompt; None when no slot is idle.
-
-        They are the same one unless using it in place would lose more than half of what it remembers.
-        """
-        idle = [slot for slot in self._slots if slot.answer is None]
-        if not idle:
-            return None
-        donor = max(self._slots if self._can_cut else idle, key=lambda slot: self._remembered(slot, answer))
-        remembered = self._remembered(donor, answer)
-        if donor.answer is None and remembered * 2 >= len(donor.tokens) and remembered > 0:
-            return donor, donor
-        slot = min(idle, key=lambda slot: (bool(slot.tokens), slot.used))
-        return slot, donor if remembered else slot
-
-    def _remembered(self, slot: _Slot, answer: Answer) -> int:
-        """How many tokens of this prompt the slot may keep. At least one token must be read anew, for its logits."""
-        if slot.principal != answer.principal or self._exact:
-            return 0
-        limit = min(len(slot.tokens), len(answer.prompt) - 1)
-        same = next((i for i in range(limit) if slot.tokens[i] != answer.prompt[i]), limit)
-        return same if self._can_cut or same == len(slot.tokens) else 0
-
-    def _make_room(self, answer: Answer, spared: Sequence[_Slot]) -> bool:
-        """Forget idle slots, longest unused first, until all that may be needed fits. False: not now."""
-        reserved = answer.reserved_tokens + sum(other.reserved_tokens for _, other in self._busy())
-        if reserved > self._context.context_tokens:
-            return False
-        idle = [slot for slot in self._slots if slot.answer is None and slot.tokens and slot not in spared]
-        for slot in sorted(idle, key=lambda slot: slot.used):
-            if reserved + sum(len(other.tokens) for other in idle) <= self._context.context_tokens:
-                break
-            self._forget(slot)
-        return True
-
-    def _take(self, slot: _Slot, donor: _Slot, answer: Answer) -> None:
-        keep = self._remembered(donor, answer)
-        if slot is donor:
-            if 0 < keep < len(slot.tokens) and not self._context.cut(slot.sequence, keep):
-                keep = 0
-            if keep == 0:
-                self._forget(slot)
-            del slot.tokens[keep:]
-        else:
-            self._forget(slot)
-            keep = keep if self._can_cut else 0
-            if keep:
-                self._context.copy(donor.sequence, slot.sequence, keep)
-                slot.tokens = donor.tokens[:keep]
-        answer.cached_tokens = keep
-        slot.principal, slot.answer = answer.principal, answer
-
     # -- one decode
 
-    def _fill_exact(self) -> tuple[list[tuple[_Slot, list[int]]], bool]:
+    def _fill_exact(self) -> tuple[list[tuple[Slot, list[int]]], bool]:
         """Fill the batch with one token or a fixed chunk of the prompt; ids so far are read one by one."""
         for slot, answer in self._busy():
             begin = len(slot.tokens)
             if answer.pending is not None:
-                tokens = [answer.pending]
+                tokens = answer.pending
             elif begin < answer.fixed_tokens:
                 tokens = answer.prompt[begin:min(begin + _EXACT_CHUNK, answer.fixed_tokens)]
             else:
@@ -214,14 +153,13 @@ class Scheduler:
             return [(slot, tokens)], False
         return [], False
 
-    def _fill(self) -> tuple[list[tuple[_Slot, list[int]]], bool]:
+    def _fill(self) -> tuple[list[tuple[Slot, list[int]]], bool]:
         """Fill the batch: one token per answer at work, then prompts. Returns who has what in it; True with prompts."""
-        batch: list[tuple[_Slot, list[int]]] = []
+        batch: list[tuple[Slot, list[int]]] = []
         for slot, answer in self._busy():
             slot.row = -1
             if answer.pending is not None:
-                slot.row = self._context.add(slot.sequence, len(slot.tokens), [answer.pending], want_last=True)
-                batch.append((slot, [answer.pending]))
+                self._add_pending(batch, slot, answer)
         budget = min(self._context.room, self._chunk)
         read = False
         for slot, answer in sorted(self._busy(), key=lambda pair: pair[1].principal != _OWNER):
@@ -239,21 +177,18 @@ class Scheduler:
 
     def _decode(self) -> bool:
         result = self._context.decode()
-        if result == 1:
-            for slot in self._slots:
-                if slot.answer is None:
-                    self._forget(slot)
+        if result == 1 and self._memory.forget_idle():
             result = self._context.decode()
         return result == 0
 
-    def _sample(self, slot: _Slot, answer: Answer) -> Events:
+    def _sample(self, slot: Slot, answer: Answer) -> Events:
         piece = answer.sample(self._context, slot.row)
         events: Events = [(answer.request_id, piece)] if piece is not None else []
         if answer.finish_reason is not None:
             events.append(self._leave(slot, answer))
         return events
 
-    def _drop(self, batch: list[tuple[_Slot, list[int]]]) -> Events:
+    def _drop(self, batch: list[tuple[Slot, list[int]]]) -> Events:
         """The decode failed: the memory of its sequences is not to be trusted."""
         events: Events = []
         for slot, _ in batch:
@@ -262,7 +197,7 @@ class Scheduler:
                 answer.close()
                 slot.answer = None
                 events.append((answer.request_id, failed(EngineError("The model failed at this text."))))
-            self._forget(slot)
+            self._memory.forget(slot)
         return events
 
     def _adapt(self, elapsed_s: float) -> None:
@@ -273,24 +208,21 @@ class Scheduler:
 
     # -- ends
 
-    def _leave(self, slot: _Slot, answer: Answer) -> tuple[str, Event]:
+    def _leave(self, slot: Slot, answer: Answer) -> tuple[str, Event]:
         """Free the slot; its memory stays for the principal's next prompt."""
-        self._clock += 1
-        slot.used = self._clock
-        slot.answer = None
+        self._memory.release(slot)
         return self._ended(answer)
 
     def _ended(self, answer: Answer) -> tuple[str, Event]:
         answer.close()
         return answer.request_id, answer.finished()
 
-    def _forget(self, slot: _Slot) -> None:
-        self._context.forget(slot.sequence)
-        slot.tokens.clear()
-        slot.principal = ""
+    def _busy(self) -> Iterator[tuple[Slot, Answer]]:
+        return self._memory.busy()
 
-    def _busy(self) -> Iterator[tuple[_Slot, Answer]]:
-        return ((slot, slot.answer) for slot in self._slots if slot.answer is not None)
+    def _committed(self) -> int:
+        """The cells that answers at work may still come to need."""
+        return sum(answer.reserved_tokens - len(slot.tokens) for slot, answer in self._busy())
 
     @staticmethod
     def _shown(answer: Answer) -> Events:

@@ -106,10 +106,10 @@ def test_the_owner_goes_before_waiting_peers_and_otherwise_it_is_first_come_firs
 
 def test_peers_can_not_fill_the_owners_queue() -> None:
     machine = scheduler(FakeContext(), slots=1, queue_limit=2)
-    for number in range(3):
+    for number in range(4):
         machine.submit(answer(f"p{number}", [5], [2], who=f"peer-{number}"))
     assert machine.submit(answer("o", [5], [2])) == [("o", Queued(0))]
-    assert {who for who, event in run(machine) if isinstance(event, Finished)} == {"p0", "p1", "o"}
+    assert {who for who, event in run(machine) if isinstance(event, Finished)} == {"p0", "p1", "p2", "o"}
 
 
 def test_the_owners_prompt_is_read_first() -> None:

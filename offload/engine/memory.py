@@ -1,0 +1,262 @@
+"""What the context remembers: a sequence of tokens per slot, kept for the next prompt that begins like it.
+
+Only sequences of one space (a principal, and the adapter they were read with) are ever looked at for a prompt of that
+space: a shared memory would tell one principal, by timing, what another one asked. Cells that two sequences share count
+once. A model whose state can't be cut (recurrent, hybrid) goes back to checkpoints instead. Must not know batches,
+text or the pipe.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+
+from offload.engine.answer import Answer
+from offload.engine.context import Context
+from offload.engine.prefix import PrefixTree
+
+__all__ = ["Checkpoint", "Memory", "Slot", "Space"]
+
+Space = tuple[str, str]     # principal, adapter
+
+_OWNER = "owner"
+_NOBODY: Space = ("", "")
+_MOST_CHECKPOINTS = 4       # of one sequence; each holds the whole recurrent state
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The recurrent state of a sequence at one position."""
+
+    position: int
+    state: bytes = field(repr=False)
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """A sequence of the context and the answer that is at work on it, if any."""
+
+    sequence: int
+    tokens: list[int] = field(default_factory=list)     # what its memory holds
+    space: Space = _NOBODY
+    used: int = 0
+    answer: Answer | None = None
+    row: int = -1
+    checkpoints: list[Checkpoint] = field(default_factory=list)
+    origins: list[tuple[int, int]] = field(default_factory=list)     # of cells that may be shared: (who, up to where)
+    origin: int = 0             # of all later ones
+    noted: int = 0              # how many tokens later prompts can find
+
+    @property
+    def unread(self) -> int:
+        """How much of the prompt is still to be decoded."""
+        return max(0, len(self.answer.prompt) - len(self.tokens)) if self.answer is not None else 0
+
+    def spans(self, length: int | None = None) -> Iterator[tuple[int, int, int]]:
+        """The cells of its first tokens, of all by default, as (who decoded them, from, to)."""
+        length = len(self.tokens) if length is None else length
+        begin = 0
+        for origin, end in (*self.origins, (self.origin, length)):
+            if begin < min(end, length):
+                yield origin, begin, min(end, length)
+            begin = end
+
+    def origins_up_to(self, keep: int) -> list[tuple[int, int]]:
+        """Who decoded its first tokens."""
+        return [(origin, end) for origin, _, end in self.spans(keep)]
+
+
+class Memory:
+    """The sequences of one context."""
+
+    def __init__(
+        self, context: Context, *, sequences: int, can_cut: bool, remember: bool = True,
+        leaving: Callable[[Slot], None] | None = None,
+    ) -> None:
+        """leaving: told of a remembered sequence that is about to be forgotten for want of room."""
+        self.slots = [Slot(sequence) for sequence in range(sequences)]
+        self._context = context
+        self._can_cut = can_cut
+        self._remember = remember
+        self._leaving = leaving
+        self._trees: dict[Space, PrefixTree[Slot]] = {}
+        self._origins = count(1)
+        self._clock = count(1)
+        for slot in self.slots:
+            slot.origin = next(self._origins)
+
+    # -- looking
+
+    def busy(self) -> Iterator[tuple[Slot, Answer]]:
+        """The slots with an answer at work."""
+        return ((slot, slot.answer) for slot in self.slots if slot.answer is not None)
+
+    def idle(self) -> list[Slot]:
+        """The other slots, those that lose least first: empty ones, guests', longest unused."""
+        idle = (slot for slot in self.slots if slot.answer is None)
+        return sorted(idle, key=lambda slot: (bool(slot.tokens), slot.space[0] == _OWNER, slot.used))
+
+    def best(self, space: Space, prompt: list[int]) -> tuple[Slot | None, int]:
+        """Who remembers most of this prompt, and how much of it can be used.
+
+        At least one token must be read anew, for its logits. Of equals it is one that may be used in place.
+        """
+        best: Slot | None = None
+        most, rank = 0, (False, 0)
+        tree = self._trees.get(space)
+        if tree is not None:
+            for slot, same in tree.matches(prompt):
+                limit = min(same, len(prompt) - 1)
+                if limit < most:
+                    break
+                keep, standing = self._usable(slot, limit), (slot.answer is None, -len(slot.tokens))
+                if keep and (best is None or (keep, standing) > (most, rank)):
+                    best, most, rank = slot, keep, standing
+        return best, most
+
+    def used_cells(self, lengths: Mapping[Slot, int] = {}) -> int:
+        """Cells in use, shared ones once, as if some slots held only so many tokens."""
+        ends: dict[int, tuple[int, int]] = {}
+        for slot in self.slots:
+            for origin, begin, end in slot.spans(lengths.get(slot)):
+                ends[origin] = begin, max(end, ends.get(origin, (0, 0))[1])
+        return sum(end - begin for begin, end in ends.values())
+
+    # -- taking and leaving
+
+    def claim(self, answer: Answer, *, committed_cells: int) -> Slot | None:
+        """A slot for this answer that holds what is remembered of its prompt; None when there is no room now.
+
+        committed_cells: what the answers at work may still come to need. Makes room where that helps.
+        """
+        donor, keep = self.best(answer.space, answer.prompt)
+        slot = self._claim(answer, donor, keep, committed_cells)
+        if slot is None and donor is not None:
+            slot = self._claim(answer, None, 0, committed_cells)
+        if slot is not None:
+            slot.space, slot.answer = answer.space, answer
+            self.note(slot)
+        return slot
+
+    def note(self, slot: Slot) -> None:
+        """Let later prompts find what this slot holds now."""
+        if self._remember and slot.tokens and slot.space != _NOBODY:
+            self._trees.setdefault(slot.space, PrefixTree()).put(slot, slot.tokens)
+            slot.noted = len(slot.tokens)
+
+    def checkpoint(self, slot: Slot) -> None:
+        """Make this position one to come back to, for a model whose state can't be cut."""
+        if self._can_cut or not self._remember or any(len(slot.tokens) == known.position for known in slot.checkpoints):
+            return
+        state = self._context.checkpoint(slot.sequence)
+        if state:
+            slot.checkpoints.append(Checkpoint(len(slot.tokens), state))
+        if len(slot.checkpoints) > _MOST_CHECKPOINTS:
+            del slot.checkpoints[1]     # the first one is the end of the system prompt
+
+    def release(self, slot: Slot) -> None:
+        """The answer is over or rests; what was read stays for the next prompt of its space."""
+        slot.used = next(self._clock)
+        slot.answer = None
+        if not self._remember or slot.space == _NOBODY:
+            self.forget(slot)
+        else:
+            self.note(slot)
+
+    def forget(self, slot: Slot) -> None:
+        """Empty a slot."""
+        self._context.forget(slot.sequence)
+        self._unknow(slot)
+        slot.tokens.clear()
+        slot.checkpoints.clear()
+        slot.origins.clear()
+        slot.origin = next(self._origins)
+        slot.space = _NOBODY
+
+    def forget_idle(self) -> bool:
+        """Empty all idle slots; False when there was nothing in them."""
+        idle = [slot for slot in self.idle() if slot.tokens]
+        for slot in idle:
+            self._let_go(slot)
+        return bool(idle)
+
+    def forget_principal(self, principal: str) -> None:
+        """Empty the slots of a principal; those with an answer at work once it is over."""
+        for slot in self.slots:
+            if slot.space[0] != principal:
+                continue
+            if slot.answer is None:
+                self.forget(slot)
+            else:
+                self._unknow(slot)
+                slot.space = _NOBODY
+
+    # -- inside
+
+    def _usable(self, slot: Slot, limit: int) -> int:
+        if self._can_cut or len(slot.tokens) <= limit:
+            return limit
+        return max((known.position for known in slot.checkpoints if known.position <= limit), default=0)
+
+    def _claim(self, answer: Answer, donor: Slot | None, keep: int, committed_cells: int) -> Slot | None:
+        idle = self.idle()
+        if not idle:
+            return None
+        in_place = donor is not None and donor.answer is None and (
+            keep * 2 >= len(donor.tokens) or idle == [donor])
+        slot = donor if in_place and donor is not None else next((one for one in idle if one is not donor), None)
+        if slot is None:
+            return None
+        free = self._context.context_tokens - committed_cells - (answer.reserved_tokens - keep)
+        lengths = {slot: keep if in_place else 0}
+        for other in idle:
+            if self.used_cells(lengths) <= free:
+                break
+            if other is not slot and other is not donor and other.tokens:
+                lengths[other] = 0
+        if self.used_cells(lengths) > free:
+            return None
+        for other in lengths:
+            if lengths[other] == 0 and other.tokens:
+                self._let_go(other)
+        if donor is not None:
+            self._begin_with(slot, donor, keep)
+        return slot
+
+    def _begin_with(self, slot: Slot, donor: Slot, keep: int) -> None:
+        """Fill an empty slot with the beginning of another one, or cut a slot back to its own."""
+        if slot is not donor:
+            self._context.copy(donor.sequence, slot.sequence, keep if self._can_cut else len(donor.tokens))
+            slot.tokens = donor.tokens[:keep if self._can_cut else None]
+            slot.origins = donor.origins_up_to(len(slot.tokens))
+            slot.origin = next(self._origins)
+            slot.checkpoints = [known for known in donor.checkpoints if known.position <= keep]
+        if keep < len(slot.tokens) and not self._go_back(slot, keep):
+            self.forget(slot)
+
+    def _go_back(self, slot: Slot, keep: int) -> bool:
+        """Forget a slot's tokens from `keep` on. False: its memory is not to be used."""
+        if not self._can_cut:
+            known = next((known for known in slot.checkpoints if known.position == keep), None)
+            if known is None or not self._context.restore(slot.sequence, known.state):
+                return False
+        if not self._context.cut(slot.sequence, keep):
+            return False
+        slot.origins = slot.origins_up_to(keep)
+        slot.origin = next(self._origins)
+        slot.checkpoints = [known for known in slot.checkpoints if known.position <= keep]
+        del slot.tokens[keep:]
+        self._unknow(slot)
+        return True
+
+    def _let_go(self, slot: Slot) -> None:
+        if self._leaving is not None:
+            self._leaving(slot)
+        self.forget(slot)
+
+    def _unknow(self, slot: Slot) -> None:
+        tree = self._trees.get(slot.space)
+        slot.noted = 0
+        if tree is not None:
+            tree.drop(slot)
+            if not tree:
+                del self._trees[slot.space]
