@@ -75,6 +75,7 @@ class NodeClient:
                 code="timeout",
             ) from None
         finally:
+            response.close()  # the socket went over to it, and open it would keep the request running at the node
             connection.close()
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:

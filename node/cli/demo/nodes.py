@@ -84,12 +84,15 @@ class DemoNode:
             time.sleep(POLL_S)
         raise CommandFailure(f"gave up waiting until {what}", hint=f"See: {self.home / 'output.log'}")
 
-    def stop(self) -> int | None:
-        """Stop in order; after STOP_TIMEOUT_S by force. The exit code; None when it does not run. Safe to call twice."""
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> int | None:
+        """End the node by a signal, by force after STOP_TIMEOUT_S; its exit code, None when it does not run.
+
+        Safe to call twice.
+        """
         process, self._process = self._process, None
         if process is None or process.poll() is not None:
             return None if process is None else process.returncode
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(how)
         try:
             return process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:

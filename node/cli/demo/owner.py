@@ -34,12 +34,13 @@ class Owner:
         for event in self.follow(text, expect=expect, **options):
             if event["event"] == "answer":
                 return event
-        raise CommandFailure("the node ended the request without an answer")
+        raise AssertionError("follow() ends in an answer or raises")
 
     def follow(
         self, text: str, *, expect: Mapping[str, str] | None = None, **options: Any
     ) -> Generator[Event, None, None]:
-        """The events of one request as they come, each question answered. Closing it ends the request at the node."""
+        """The events of one request as they come, each question answered; the answer is the last. Closing it ends the
+        request at the node. Raises CommandFailure when there will be no answer."""
         with contextlib.closing(self.client.stream("/v1/ask", {"text": text, **options})) as events:
             for event in events:
                 self.events.append(event)
@@ -50,6 +51,9 @@ class Owner:
                         event["message"], hint=event["hint"], exit_code=event["exit_code"], code=event["code"]
                     )
                 yield event
+                if event["event"] == "answer":
+                    return
+        raise CommandFailure("the node ended the request without an answer", hint="See: kith logs", code="no_answer")
 
     def _decide(self, event: Event, expect: Mapping[str, str]) -> dict[str, Any]:
         if event["kind"] == "consent":
