@@ -15,7 +15,7 @@ from typing import Protocol
 import trio
 
 from node.agent.ports import AUTO, ThinkJob, ThinkResult
-from node.errors import KithError, ModelMissing, PeerUnreachable
+from node.errors import KithError, ModelMissing, NotPaired, PeerUnreachable
 from node.privacy.consent import ConsentAsker
 from node.privacy.egress import Egress, EgressClearance, Part
 from node.privacy.errors import EgressDenied
@@ -117,9 +117,11 @@ class Thinker:
         needs = JobNeeds(place, chars // CHARS_PER_TOKEN + 64, job.max_tokens, job.model)
         tried: list[str] = []
         for _ in range(MAX_ATTEMPTS_AT_PEERS):
-            choice = choose(needs, await self._here(), self._peers.candidates(), mode=self._mode())
+            here, peers = await self._here(), self._peers.candidates()
+            choice = choose(needs, here, peers, mode=self._mode())
             if choice.where == "nowhere":
-                raise ThinkFailed(_join(f"This cannot be answered now: {choice.reason}", tried))
+                kind = _kind_of_failure(place, here, peers, self._mode())
+                raise kind(_join(f"This cannot be answered now: {choice.reason}", tried))
             if choice.where == "here":
                 return await self._think_here(job, _join(choice.reason, tried), _Shown())
             try:
@@ -267,6 +269,18 @@ class _Rehydrating:
             self._shown.text += text
             self._shown.wanted = await self._job.on_text(text)
         return self._shown.wanted
+
+
+def _kind_of_failure(place: str, here: LocalView, peers: tuple[PeerCandidate, ...], mode: str) -> type[KithError]:
+    """Which error says best why a job runs nowhere: it decides the exit code."""
+    named = next((peer for peer in peers if peer.peer_id == place), None)
+    if named is not None and (mode == "offline" or not named.connected):
+        return PeerUnreachable
+    if named is not None and not named.grants_infer:
+        return NotPaired
+    if named is None and here.model_name is None:
+        return ModelMissing
+    return ThinkFailed
 
 
 def _join(reason: str, tried: list[str]) -> str:
