@@ -15,6 +15,7 @@ import trio
 from node.clock import Clock, to_ms
 from node.errors import KithError
 from node.privacy.egress import Egress, EgressClearance
+from node.privacy.errors import EgressDenied
 from node.privacy.policy import PeerView
 from node.store import mail
 from node.store.connection import Connection
@@ -137,8 +138,8 @@ class Deliverer:
         stream = _MailStream(channel, peer, lane, self._database, self._egress, self._clock)
         try:
             await stream.run()
-        except (KithError, ChannelError, RemoteProtocolError) as error:
-            log.info("the mail stream to %s ended: %s", peer_id, error.code)
+        except* (KithError, ChannelError, RemoteProtocolError) as errors:   # they come out of a nursery, in a group
+            log.info("the mail stream to %s ended: %s", peer_id, _code_of(errors))
         finally:
             await channel.reset()
         return stream.acknowledged > 0
@@ -255,10 +256,30 @@ class _MailStream:
         closings = [self._clearances.pop(seq).closing("delivered") for seq in settled]
         now_ms = to_ms(self._clock.now())
 
-        def settle(tx: Connection) -> None:
-            mail.acknowledge(tx, self._peer.peer_id, upto_seq, now_ms)
+        def settle(tx: Connection) -> list[OutboxRow]:
+            delivered = mail.acknowledge(tx, self._peer.peer_id, upto_seq, now_ms)
             for close in closings:
                 close(tx)
+            return delivered
 
-        await self._database.write(settle)
+        for row in await self._database.write(settle):
+            if row.seq not in settled:  # sent on a stream that broke, perhaps before a crash; acknowledged only now
+                await self._close_late(row)
         self.acknowledged += 1
+
+    async def _close_late(self, row: OutboxRow) -> None:
+        """Close a ledger entry with the bytes that this process sent for it: none are known after a restart."""
+        try:
+            clearance = await self._egress.reopen(peer=self._peer, request_id=row.message_id)
+        except EgressDenied as error:
+            log.warning("the ledger entry of message %s stays open: %s", row.message_id, error.code)
+        else:
+            await clearance.close("delivered")
+
+
+def _code_of(group: BaseExceptionGroup[Exception]) -> str:
+    """The code of the first error in a group, however deep."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(getattr(error, "code", type(error).__name__))

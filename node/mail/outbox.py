@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from node.clock import Clock, Entropy, new_id, to_ms
+from node.mail.entries import close_entry
 from node.mail.errors import MessageTooLong, NothingToSend
 from node.privacy.consent import ConsentAsker
 from node.privacy.egress import Egress, Part
@@ -76,5 +77,8 @@ class Outbox:
         return await self._database.read(mail.waiting)
 
     async def expire(self) -> list[OutboxRow]:
-        """The messages whose time ran out now; the owner sees them as expired."""
-        return await self._database.write(mail.expire, to_ms(self._clock.now()))
+        """The messages whose time ran out now; the owner sees them as expired, and so does the ledger."""
+        expired = await self._database.write(mail.expire, to_ms(self._clock.now()))
+        for row in expired:
+            await close_entry(self._egress.ledger, row, "expired")
+        return expired

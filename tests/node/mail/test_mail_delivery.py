@@ -1,0 +1,350 @@
+"""Messages from one database to another: in order, once, over every kind of break, and every ledger entry closed.
+
+Real databases, real guard and both real drivers; only the stream between them is in memory, and it breaks when told to.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+import trio
+from fixed import FixedClock, SeededEntropy
+from guard_bench import GuardBench, MemoryStream, guard_bench, memory_streams
+from memory_channel import ALICE, BOB, MemoryChannel, memory_channels
+
+from node.errors import PeerUnreachable
+from node.mail.deliver import Deliverer
+from node.mail.errors import MessageTooLong, NothingToSend
+from node.mail.outbox import KEEP, Outbox
+from node.mail.receive import Receiver
+from node.privacy.egress import Purpose
+from node.privacy.errors import EgressDenied
+from node.privacy.ledger_rows import StoredLedgerRows
+from node.privacy.policy import PeerView
+from node.store import mail
+from node.store.database import Database
+from node.store.mail import OutboxState
+from node.store.schema import KITH
+from protocol import limits
+from protocol.errors import ChannelLost
+from protocol.frames.mail import Ack, Gap, Mail, MailRefused
+from protocol.framing import encode_frame
+from protocol.names import MAIL
+
+PEER = PeerView(BOB, "bob", "home")
+
+
+class Post:
+    """Alice's outbox, Bob's inbox, and the road between them."""
+
+    def __init__(self, near: Database, far: Database, guard: GuardBench) -> None:
+        self.near = near
+        self.far = far
+        self.guard = guard
+        self.clock = guard.clock
+        self.outbox = Outbox(near, guard.egress, guard.clock, SeededEntropy(7))
+        self.stored: list[tuple[str, str]] = []
+        self.receiver = Receiver(far, guard.clock, lambda peer, message: self.stored.append((peer, message)))
+        self.road_open = True
+        self.streams: list[MemoryStream] = []
+        self.break_after: list[int] = []
+        """For each coming stream: after how many written frames of the sender it breaks."""
+        self.answer: Callable[[MemoryStream], Awaitable[None]] = self._receive
+        self.peer: PeerView | None = PEER
+        self.nursery: trio.Nursery | None = None
+        self.deliverer = self.new_deliverer()
+
+    def new_deliverer(self) -> Deliverer:
+        return Deliverer(self.near, self.guard.egress, self._open, self._find, self.clock)
+
+    async def _find(self, peer_id: str) -> PeerView | None:
+        assert peer_id == BOB
+        return self.peer
+
+    async def _open(self, peer_id: str) -> object:
+        await trio.lowlevel.checkpoint()
+        if not self.road_open:
+            raise PeerUnreachable("no road")
+        near, far = memory_streams(MAIL, near_peer=BOB, far_peer=ALICE)
+        self.streams.append(near)
+        if self.break_after:
+            breaks_after, write = self.break_after.pop(0), near.write
+
+            async def write_until(data: bytes) -> None:
+                if len(near.written) >= breaks_after:
+                    await near.reset()
+                    near.fail_write = ChannelLost("cut by the test")
+                await write(data)
+
+            near.write = write_until  # type: ignore[method-assign]
+        assert self.nursery is not None
+        self.nursery.start_soon(self.answer, far)
+        return self.guard.egress.channel(near)
+
+    async def _receive(self, far: MemoryStream) -> None:
+        await self.receiver.serve(self.guard.egress.channel(far))
+
+    async def put(self, *bodies: str) -> None:
+        for body in bodies:
+            await self.outbox.put(PEER, body, self.guard.owner)
+        self.deliverer.queued(BOB)
+
+    async def inbox(self) -> list[str]:
+        rows = await self.far.read(mail.inbox)
+        return [row.body for row in reversed(rows)]
+
+    async def states(self) -> list[str]:
+        return [row.state.value for row in reversed(await self.near.read(mail.outbox))]
+
+    async def open_entries(self) -> int:
+        report = await self.guard.ledger.verify()
+        assert report.ok
+        return report.open_entries
+
+    async def settled(self) -> None:
+        """Until every number is acknowledged."""
+        with trio.fail_after(30):
+            while True:
+                marks = await self.near.read(mail.marks, BOB)
+                if marks.acked == marks.allocated:
+                    return
+                await trio.sleep(0.01)
+
+
+@pytest.fixture
+async def post(tmp_path: Path) -> AsyncIterator[Post]:
+    near = await Database.open(tmp_path / "near.db", b"n" * 32, KITH)
+    far = await Database.open(tmp_path / "far.db", b"f" * 32, KITH)
+    try:
+        yield Post(near, far, await guard_bench(rows=StoredLedgerRows(near)))
+    finally:
+        with trio.CancelScope(shield=True):
+            await near.close()
+            await far.close()
+
+
+@asynccontextmanager
+async def running(post: Post, deliverer: Deliverer | None = None) -> AsyncIterator[None]:
+    async with trio.open_nursery() as nursery:
+        post.nursery = nursery
+        await nursery.start((deliverer or post.deliverer).run)
+        yield
+        nursery.cancel_scope.cancel()
+
+
+async def test_messages_arrive_in_order_and_their_entries_are_closed(post: Post) -> None:
+    await post.put("one", "two")
+    async with running(post):
+        post.deliverer.peer_up(BOB)
+        await post.put("three")
+        await post.settled()
+        assert await post.inbox() == ["one", "two", "three"]
+        assert await post.states() == ["delivered"] * 3
+        assert await post.open_entries() == 0
+        assert len(post.streams) == 1
+        assert [peer for peer, _ in post.stored] == [ALICE] * 3
+        entries = await post.guard.ledger.newest(limit=10)
+        assert [entry.close.sent_bytes for entry in reversed(entries) if entry.close] == [
+            len(frame) for frame in post.streams[0].written
+        ]
+
+
+async def test_what_waits_is_delivered_when_the_peer_comes(post: Post) -> None:
+    post.road_open = False
+    async with running(post):
+        await post.put("wait for me")
+        post.deliverer.peer_up(BOB)
+        await trio.sleep(0.3)
+        assert await post.states() == ["queued"]
+        post.deliverer.peer_down(BOB)
+        post.road_open = True
+        post.deliverer.peer_up(BOB)
+        await post.settled()
+        assert await post.inbox() == ["wait for me"]
+
+
+@pytest.mark.parametrize("frames", range(6))
+async def test_a_stream_that_breaks_after_any_frame_loses_and_doubles_nothing(post: Post, frames: int) -> None:
+    """A break in the middle of sending must end that stream only, never the task that serves the lane."""
+    post.break_after = [frames, 1, 0]
+    await post.put(*"abcde")
+    async with running(post):
+        post.deliverer.peer_up(BOB)
+        await post.settled()
+        assert await post.inbox() == list("abcde")
+        assert len(post.stored) == 5
+        assert await post.open_entries() == 0
+        entries = await post.guard.ledger.newest(limit=10)
+        sent = sum(len(frame) for stream in post.streams for frame in stream.written)
+        counted = sum(entry.close.sent_bytes for entry in entries if entry.close)
+        assert sent <= counted <= sent + 3 * limits.MAIL_FRAME_BYTES    # a frame too much, never one too few
+
+
+async def test_an_acknowledgement_lost_in_a_crash_is_made_good(post: Post) -> None:
+    """Stored at the peer, unknown here: the next life learns it from the peer's first word, and closes the entry."""
+    await post.put("only once")
+    row = (await post.near.read(mail.outbox))[0]
+    incoming = mail.Incoming(row.seq, row.message_id, row.kind, row.body, row.created_ms)
+    await post.far.write(mail.receive, ALICE, incoming, 0)
+    post.guard = await restarted(post.guard, post.near)
+    deliverer = post.new_deliverer()
+    async with running(post, deliverer):
+        deliverer.peer_up(BOB)
+        await post.settled()
+        assert await post.inbox() == ["only once"]
+        assert await post.states() == ["delivered"]
+        assert post.streams[0].written == []
+        with trio.fail_after(5):
+            while await post.open_entries():
+                await trio.sleep(0.01)
+
+
+async def restarted(guard: GuardBench, database: Database) -> GuardBench:
+    """The guard of the next life: the same ledger, no clearances."""
+    fresh = await guard_bench(rows=StoredLedgerRows(database))
+    fresh.heads.stored = guard.heads.stored
+    return fresh
+
+
+async def test_an_expired_message_is_stepped_over_and_its_entry_closed(post: Post) -> None:
+    await post.put("too late")
+    post.clock.advance(KEEP / timedelta(seconds=1) + 1)
+    assert [row.state for row in await post.outbox.expire()] == [OutboxState.EXPIRED]
+    await post.put("in time")
+    async with running(post):
+        post.deliverer.peer_up(BOB)
+        await post.settled()
+        assert await post.inbox() == ["in time"]
+        assert await post.states() == ["expired", "delivered"]
+        assert await post.open_entries() == 0
+        outcomes = [entry.close.outcome for entry in await post.guard.ledger.newest(limit=5) if entry.close]
+        assert sorted(outcomes) == ["delivered", "expired"]
+
+
+async def test_a_peer_that_refuses_keeps_nothing_and_is_asked_again_later(post: Post) -> None:
+    async def refuse(far: MemoryStream) -> None:
+        await post.receiver.refuse(post.guard.egress.channel(far), "not_granted")
+
+    post.answer = refuse
+    await post.put("not now")
+    async with running(post):
+        post.deliverer.peer_up(BOB)
+        await trio.sleep(0.5)
+        assert await post.states() == ["queued"]
+        assert 1 <= len(post.streams) <= 4     # it backs off
+        post.answer = post._receive
+        post.deliverer.queued(BOB)
+        await post.settled()
+        assert await post.inbox() == ["not now"]
+
+
+HOSTILE = {
+    "an acknowledgement of what was never sent": encode_frame(msgspec.msgpack.encode({"type": 2, "upto_seq": 99})),
+    "no msgpack": encode_frame(b"\xc1\xc1"),
+    "a frame of 4 GiB": b"\xff\xff\xff\xff",
+    "half a frame": b"\x00\x00\x00\x10abc",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+async def test_a_hostile_peer_ends_its_stream_and_nothing_else(post: Post, kind: str) -> None:
+    async def hostile(far: MemoryStream) -> None:
+        await far.write(HOSTILE[kind])
+        await far.close_write()
+
+    post.answer = hostile
+    await post.put("still here")
+    async with running(post):
+        post.deliverer.peer_up(BOB)
+        await trio.sleep(0.5)
+        assert await post.states() == ["queued"]
+        post.answer = post._receive
+        post.deliverer.queued(BOB)
+        await post.settled()
+        assert await post.inbox() == ["still here"]
+
+
+async def test_a_peer_that_is_no_longer_paired_gets_nothing(post: Post) -> None:
+    post.peer = None
+    await post.put("for nobody")
+    async with running(post):
+        post.deliverer.peer_up(BOB)
+        await trio.sleep(0.3)
+        assert post.streams == []
+        assert await post.states() == ["queued"]
+
+
+async def test_what_is_no_message_is_refused_before_anything_is_written(post: Post) -> None:
+    for body, error in (("  \n", NothingToSend), ("x" * (limits.MAX_MAIL_CHARS + 1), MessageTooLong)):
+        with pytest.raises(error):
+            await post.put(body)
+    with pytest.raises(EgressDenied):
+        await post.put("my key:\n-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----")
+    assert await post.near.read(mail.outbox) == []
+    assert await post.guard.ledger.newest(limit=5) == []
+
+
+async def test_row_and_ledger_entry_are_one_step(post: Post) -> None:
+    await post.put("together")
+    (row,) = await post.near.read(mail.outbox)
+    (entry,) = await post.guard.ledger.newest(limit=5)
+    assert (entry.entry.request_id, entry.entry.purpose) == (row.message_id, Purpose.MAIL)
+    assert entry.texts == ("together",)
+    assert entry.close is None
+    assert datetime.fromtimestamp(row.expires_ms / 1000, UTC) == post.clock.now() + KEEP
+
+
+# -- the receiver alone --
+
+def message(seq: int, body: str = "hi") -> Mail:
+    return Mail(seq, seq.to_bytes(16, "big"), "chat.msg", body, 1)
+
+
+class Cleared:
+    """A clearance for whatever is asked."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = texts
+
+
+@asynccontextmanager
+async def receiving(database: Database) -> AsyncIterator[tuple[MemoryChannel, Receiver]]:
+    receiver = Receiver(database, FixedClock(), lambda peer, message_id: None)
+    near, far = memory_channels(MAIL)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(receiver.serve, far)
+        yield near, receiver
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_receiver_speaks_first_and_acknowledges_only_what_is_stored(post: Post) -> None:
+    async with receiving(post.far) as (near, _):
+        assert await near.receive(deadline_s=5) == Ack(0)
+        await near.send_cleared(message(1), Cleared("hi"))
+        assert await near.receive(deadline_s=5) == Ack(1)
+        assert await post.inbox() == ["hi"]
+        await near.send_cleared(message(1), Cleared("hi"))      # again
+        assert await near.receive(deadline_s=5) == Ack(1)
+        await near.send(Gap(4))
+        assert await near.receive(deadline_s=5) == Ack(4)
+        await near.send_cleared(message(5, "after the gap"), Cleared("after the gap"))
+        assert await near.receive(deadline_s=5) == Ack(5)
+    assert await post.inbox() == ["hi", "after the gap"]
+
+
+async def test_refusing_says_why_and_stores_nothing(post: Post) -> None:
+    receiver = Receiver(post.far, FixedClock(), lambda peer, message_id: None)
+    near, far = memory_channels(MAIL)
+    await receiver.refuse(far, "not_granted")
+    assert await near.receive(deadline_s=5) == MailRefused("not_granted")
+    assert await post.inbox() == []
+
+
+async def test_a_refusal_to_a_peer_that_left_raises_nothing(post: Post) -> None:
+    receiver = Receiver(post.far, FixedClock(), lambda peer, message_id: None)
+    near, far = memory_channels(MAIL)
+    await near.reset()
+    await receiver.refuse(far, "not_granted")
