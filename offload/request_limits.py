@@ -33,6 +33,7 @@ def check_request(request: GenerateRequest) -> None:
         (any(not 1 <= len(stop) <= _LONGEST_STOP_CHARS for stop in request.stop),
          f"a stop text is empty or longer than {_LONGEST_STOP_CHARS} characters"),
         (len(request.grammar or "") > _LONGEST_GRAMMAR_CHARS, "the grammar is too long"),
+        (len(request.schema or "") > _LONGEST_GRAMMAR_CHARS, "the schema is too long"),
         (len(request.text_so_far) > _MOST_TEXT_CHARS, "the text so far is too long"),
         (len(request.token_ids_so_far) > _MOST_IDS, "the ids so far are too many"),
         (request.context_limit is not None and request.context_limit < 1, "context_limit is below 1"),

@@ -87,11 +87,10 @@ class Answer:
         """Go on behind these rows; returns what they let us show. May set finish_reason, and sets surplus."""
         advance = self._writer.advance(context, rows, self.most_new - self._new)
         self.pending, self.looks, self.surplus = list(advance.feed), advance.looks, advance.surplus
-        shown, text = 0, ""
-        for token in advance.tokens:
+        text = ""
+        for shown, token in enumerate(advance.tokens, 1):
             if token in self._vocabulary.end_tokens or token in self._vocabulary.control_tokens:
-                return self._end("stop", advance.tokens[:shown], text)
-            shown += 1
+                return self._end("stop", advance.tokens[:shown - 1], text)
             self._new += 1
             text += self._fresh(self._stream.feed(self._vocabulary.piece(token)))
             stuck = self._loop.feed(token)
@@ -109,6 +108,9 @@ class Answer:
     def read_again(self, decoded: Sequence[int]) -> None:
         """The memory lost this answer: its prompt is now everything decoded so far and what is pending."""
         self.prompt, self.pending = [*decoded, *(self.pending or ())], None
+
+    def stay_plain(self) -> None:
+        """The memory takes nothing back: write without ever asking for that."""
         self._writer.stay_plain()
 
     def backlog(self) -> Piece | None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 
 from offload.engine.answer import Answer
 from offload.engine.context import BATCH_TOKENS, Context
+from offload.engine.drafts import LONGEST_DRAFT
 from offload.engine.memory import Memory, Slot
 from offload.errors import EngineBusy, EngineError
 from offload.ports import Event, Failed, Queued, Started
@@ -25,6 +26,7 @@ Events = list[tuple[str, Event]]
 _OWNER = "owner"
 _LEAST_CHUNK = 32       # below, reading a prompt costs 1.6 times more
 _EXACT_CHUNK = 64
+_SMALL_BATCH = 8        # tokens; up to here one more costs less than a decode of its own
 _WATCHED_STEP_S = 0.25   # while somebody is being answered
 _READING_STEP_S = 1.0    # while nobody is: also how long a cancel can take
 
@@ -108,9 +110,9 @@ class Scheduler:
             slot.tokens += added
             if slot.answer is not None and slot.noted < len(slot.tokens) == len(slot.answer.prompt):
                 self._memory.note(slot)     # others may begin like it while it is being answered
-        for slot, _ in batch:
+        for slot, added in batch:
             if slot.row >= 0 and slot.answer is not None:
-                events += self._sample(slot, slot.answer)
+                events += self._sample(slot, slot.answer, len(added))
         if read:
             self._adapt(self._now_s() - begun_s)
         return events
@@ -131,7 +133,7 @@ class Scheduler:
                 break
             waiting.popleft()
             answer.cached_tokens = len(slot.tokens)
-            started = Started(len(answer.prompt), answer.cached_tokens, self._digest)
+            started = Started(answer.prompt_tokens, answer.cached_tokens, self._digest)
             events += [(answer.request_id, started), *self._shown(answer)]
         return events
 
@@ -154,12 +156,8 @@ class Scheduler:
         return [], False
 
     def _fill(self) -> tuple[list[tuple[Slot, list[int]]], bool]:
-        """Fill the batch: one token per answer at work, then prompts. Returns who has what in it; True with prompts."""
-        batch: list[tuple[Slot, list[int]]] = []
-        for slot, answer in self._busy():
-            slot.row = -1
-            if answer.pending is not None:
-                self._add_pending(batch, slot, answer)
+        """Fill the batch: answers at work, then prompts. Returns who has what in it; True with prompts."""
+        batch = self._fill_pending()
         budget = min(self._context.room, self._chunk)
         read = False
         for slot, answer in sorted(self._busy(), key=lambda pair: pair[1].principal != _OWNER):
@@ -168,12 +166,32 @@ class Scheduler:
                 begin = len(slot.tokens)
                 chunk = answer.prompt[begin:begin + count]
                 last = begin + count == len(answer.prompt)
-                row = self._context.add(slot.sequence, begin, chunk, want_last=last)
+                row = self._context.add(slot.sequence, begin, chunk, want_last=answer.looks if last else 0)
                 slot.row = row if last else -1
                 batch.append((slot, chunk))
                 budget -= count
                 read = True
         return batch, read
+
+    def _fill_pending(self) -> list[tuple[Slot, list[int]]]:
+        """What the answers at work go on with: a token each, or a few, where a schema forces or a prompt suggests them.
+
+        Suggested ones only while the batch is small: the more is in it, the less a wrong guess is for nothing.
+        """
+        batch: list[tuple[Slot, list[int]]] = []
+        busy = list(self._busy())
+        pending = [len(answer.pending) for _, answer in busy if answer.pending is not None]
+        spare = (LONGEST_DRAFT if len(busy) == 1 else _SMALL_BATCH - sum(pending)) if len(pending) == len(busy) else 0
+        for slot, answer in busy:
+            slot.row = -1
+            if answer.pending is None or len(answer.pending) > self._context.room:
+                continue        # without room it comes with the next decode
+            known = len(answer.pending)
+            answer.guess(max(0, spare))
+            spare -= len(answer.pending) - known
+            slot.row = self._context.add(slot.sequence, len(slot.tokens), answer.pending, want_last=answer.looks)
+            batch.append((slot, answer.pending))
+        return batch
 
     def _decode(self) -> bool:
         result = self._context.decode()
@@ -181,12 +199,29 @@ class Scheduler:
             result = self._context.decode()
         return result == 0
 
-    def _sample(self, slot: Slot, answer: Answer) -> Events:
-        piece = answer.sample(self._context, slot.row)
+    def _sample(self, slot: Slot, answer: Answer, added: int) -> Events:
+        end = slot.row + 1
+        piece = answer.sample(self._context, range(end - min(answer.looks, added), end))
         events: Events = [(answer.request_id, piece)] if piece is not None else []
+        if answer.surplus:
+            self._take_back(slot, answer)
         if answer.finish_reason is not None:
             events.append(self._leave(slot, answer))
         return events
+
+    def _take_back(self, slot: Slot, answer: Answer) -> None:
+        """Take what was decoded in vain out of the memory. Where that is refused, all of the answer is read again."""
+        keep = len(slot.tokens) - answer.surplus
+        if self._context.cut(slot.sequence, keep):
+            del slot.tokens[keep:]
+            if slot.noted > keep:
+                self._memory.note(slot)
+            return
+        kept, space = slot.tokens[:keep], slot.space
+        self._memory.forget(slot)
+        slot.space = space
+        answer.read_again(kept)
+        answer.stay_plain()
 
     def _drop(self, batch: list[tuple[Slot, list[int]]]) -> Events:
         """The decode failed: the memory of its sequences is not to be trusted."""

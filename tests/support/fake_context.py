@@ -5,6 +5,8 @@ Its memory is a list of tokens per sequence, so a test can see what really was r
 
 from dataclasses import dataclass, field
 
+from offload.engine.writing import PlainWriter
+
 __all__ = ["FakeContext", "FakeVocabulary", "ScriptedSampler"]
 
 
@@ -39,7 +41,7 @@ class FakeContext:
     def begin_batch(self) -> None:
         self._batch = []
 
-    def add(self, sequence: int, position: int, tokens: list[int], *, want_last: bool) -> int:
+    def add(self, sequence: int, position: int, tokens: list[int], *, want_last: int) -> int:
         assert position == len(self.memory.setdefault(sequence, [])), "a gap or an overlap in the memory"
         assert len(tokens) <= self.room
         self._batch.append((sequence, position, list(tokens)))
@@ -69,10 +71,11 @@ class FakeContext:
         self.memory[sequence] = []
 
 
-class ScriptedSampler:
-    """Chooses the scripted tokens, then the end token."""
+class ScriptedSampler(PlainWriter):
+    """Writes the scripted tokens, one per decode, then the end token."""
 
     def __init__(self, tokens: list[int]) -> None:
+        super().__init__(self)
         self.left = list(tokens)
         self.asked = 0
         self.closed = False

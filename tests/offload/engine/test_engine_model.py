@@ -13,6 +13,7 @@ from offload.engine.chat import PromptReader, _sandbox
 from offload.engine.context import Context
 from offload.engine.library import Model
 from offload.engine.quantise import quantise
+from offload.engine.rules import rule_for
 from offload.engine.sampling import Sampler
 from offload.errors import BadGrammar, BadPrompt, ModelUnusable
 from offload.ports import ChatPrompt, Message, TextPrompt, TokenPrompt
@@ -56,7 +57,8 @@ def write(model: Model, context: Context, prompt: list[int], sampler: Sampler, m
 
 
 def sampler(model: Model, **more: Any) -> Sampler:
-    return Sampler(model, **({"temperature": 0.0, "top_p": 0.95, "seed": 1, "grammar": None} | more))
+    rule = rule_for(model, grammar=more.pop("grammar", None), schema=None)
+    return Sampler(model, **({"temperature": 0.0, "top_p": 0.95, "seed": 1, "rule": rule} | more))
 
 
 def chat(model: Model, text: str) -> list[int]:
@@ -144,7 +146,7 @@ def test_the_best_64_first_gives_the_same_token_as_the_whole_vocabulary(model: M
         logits = context.logits(row).copy()
         logits[quick._never] = -np.inf
         order = np.argsort(-logits, kind="stable")
-        expected = int(quick._allowed(order, logits[order])["id"][0])
+        expected = int(quick._allowed(quick._rule, order, logits)[0])
         token = quick.next(context, row)
         assert token == expected
         if token is None or token in model.end_tokens:
@@ -180,7 +182,7 @@ def test_a_control_token_never_gets_into_an_argument(model: Model) -> None:
     unguarded.follow(inside)
     let_through = {
         token for token in model.control_tokens - model.end_tokens
-        if unguarded._allowed(np.array([token]), np.zeros(1, dtype=np.float32)).size}
+        if unguarded._rule.allowed(np.array([token]))[0]}
     assert let_through, "the negative control: without the guard some control token fits into the string"
     unguarded.close()
 

@@ -1,0 +1,106 @@
+"""Guessing what comes next from what was there before: texts that copy, edit or quote repeat long stretches.
+
+A draft is what followed the last occurrence of the last three tokens. One decode checks all of it: what the model would
+have chosen anyway stays, the rest is taken out of the memory again. Greedy answers only. Must not know requests,
+batches or text.
+"""
+
+from collections.abc import Sequence
+
+from offload.engine.context import Context
+from offload.engine.writing import Advance
+
+__all__ = ["LONGEST_DRAFT", "DraftWriter", "Lookup"]
+
+LONGEST_DRAFT = 10
+_GRAM = 3
+_FIRST_DRAFT = 4
+_SHORTEST_DRAFT = 2
+_LEAST_ACCEPTED = 0.4
+_LEAST_DRAFTED = 8          # before their acceptance says anything
+_REST_TOKENS = 32
+
+
+class Lookup:
+    """The tokens so far, and where each three in a row came last."""
+
+    def __init__(self, tokens: Sequence[int]) -> None:
+        self._tokens = list(tokens)
+        self._places = {tuple(self._tokens[at - _GRAM:at]): at for at in range(_GRAM, len(self._tokens))}
+
+    def add(self, tokens: Sequence[int]) -> None:
+        """Go on with these."""
+        for token in tokens:
+            if len(self._tokens) >= _GRAM:
+                self._places[tuple(self._tokens[-_GRAM:])] = len(self._tokens)
+            self._tokens.append(token)
+
+    def following(self, most: int) -> list[int]:
+        """What followed the last time, up to `most` tokens."""
+        place = self._places.get(tuple(self._tokens[-_GRAM:]))
+        return [] if place is None else self._tokens[place:place + most]
+
+
+class DraftWriter:
+    """Writes one greedy answer."""
+
+    looks = 1
+
+    def __init__(self, so_far: Sequence[int], never: frozenset[int]) -> None:
+        """so_far: prompt and text so far. never: tokens that no draft may hold (control and end tokens)."""
+        self._lookup = Lookup(so_far)
+        self._never = never
+        self._drafted: tuple[int, ...] = ()
+        self._length = _FIRST_DRAFT
+        self._proposed = 0
+        self._accepted = 0
+        self._rests = 0
+        self._plain = False
+
+    def begin(self, _left: int) -> tuple[int, ...]:
+        """Nothing is known before the first decode."""
+        return ()
+
+    def advance(self, context: Context, rows: Sequence[int], _left: int) -> Advance:
+        """The drafted tokens that the model chose too, and the one it chose behind them."""
+        drafted, self._drafted = self._drafted, ()
+        chosen: list[int] = []
+        for place, row in enumerate(rows):
+            chosen.append(int(context.logits(row).argmax()))
+            if place == len(drafted) or chosen[-1] != drafted[place]:
+                break
+        self._lookup.add(chosen)
+        self._learn(len(drafted), len(chosen) - 1)
+        return Advance(tuple(chosen), (chosen[-1],), surplus=len(drafted) + 1 - len(chosen))
+
+    def guess(self, spare: int) -> tuple[int, ...]:
+        """A draft, when one pays and is to be had."""
+        if self._plain or self._rests > 0 or spare < 1:
+            return ()
+        draft = self._lookup.following(min(spare, self._length))
+        stop = next((place for place, token in enumerate(draft) if token in self._never), len(draft))
+        self._drafted = tuple(draft[:stop])
+        return self._drafted
+
+    def stay_plain(self) -> None:
+        """Draft no more."""
+        self._plain = True
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+    def _learn(self, drafted: int, accepted: int) -> None:
+        self._rests = max(0, self._rests - 1 - accepted)
+        if not drafted:
+            return
+        full = accepted == drafted
+        self._length = min(LONGEST_DRAFT, 2 * self._length) if full else max(_SHORTEST_DRAFT, accepted + 1)
+        self._proposed += drafted
+        self._accepted += accepted
+        if self._proposed >= _LEAST_DRAFTED:
+            if self._accepted < _LEAST_ACCEPTED * self._proposed:
+                self._rests, self._length = _REST_TOKENS, _FIRST_DRAFT
+                self._proposed = self._accepted = 0
+            elif self._proposed >= 4 * _LEAST_DRAFTED:      # what was long ago counts less
+                self._proposed //= 2
+                self._accepted //= 2

@@ -1,0 +1,143 @@
+"""What an answer's tokens are held to: a llama.cpp grammar, or an automaton made from a JSON schema.
+
+Must not know logits, requests or batches.
+"""
+
+import ctypes
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from llama_cpp import llama_cpp as C
+from llama_cpp.llama_grammar import json_schema_to_gbnf
+
+from offload.engine.automaton import Automaton, State
+from offload.engine.library import Model
+from offload.engine.schema import BeyondAutomaton, read_schema, schema_language
+from offload.errors import BadGrammar
+
+__all__ = ["GRAMMAR_LIMIT_BYTES", "GrammarRule", "Pieces", "Rule", "SchemaRule", "rule_for"]
+
+GRAMMAR_LIMIT_BYTES = 64 * 1024
+_CANDIDATE = np.dtype([("id", "i4"), ("logit", "f4"), ("p", "f4")])
+Tokens = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+class Pieces(Protocol):
+    """What a rule needs to know of the vocabulary."""
+
+    end_tokens: frozenset[int]
+
+    def piece(self, token: int) -> bytes:
+        """The bytes of a token, empty for a control token."""
+        ...
+
+
+class Rule(Protocol):
+    """Says which tokens may come next."""
+
+    def allowed(self, tokens: Tokens) -> Flags:
+        """Which of these may come next. Nothing is taken yet."""
+        ...
+
+    def accept(self, token: int) -> None:
+        """Go on behind this token, which must be allowed."""
+        ...
+
+    def close(self) -> None:
+        """Free it."""
+        ...
+
+
+class GrammarRule:
+    """A GBNF grammar with a rule `root`."""
+
+    def __init__(self, model: Model, grammar: str) -> None:
+        """Raises BadGrammar."""
+        # An empty one would mean "anything" to llama.cpp.
+        if not 0 < len(grammar.strip().encode()) <= GRAMMAR_LIMIT_BYTES or "\0" in grammar:
+            raise BadGrammar("The grammar is empty or too long.")
+        self._sampler: Any = C.llama_sampler_init_grammar(model.vocab, grammar.encode(), b"root")
+        if not self._sampler:
+            raise BadGrammar("The grammar can't be parsed.")
+
+    def allowed(self, tokens: Tokens) -> Flags:
+        """Which of these may come next. 6 to 17 ms for 50,000 candidates, 0.15 ms for 64."""
+        candidates = np.zeros(tokens.size, dtype=_CANDIDATE)
+        candidates["id"] = tokens
+        pointer = candidates.ctypes.data_as(ctypes.POINTER(C.llama_token_data))
+        array = C.llama_token_data_array(pointer, candidates.size, -1, False)
+        C.llama_sampler_apply(self._sampler, ctypes.byref(array))
+        flags: Flags = np.isfinite(candidates["logit"])
+        return flags
+
+    def accept(self, token: int) -> None:
+        """Go on behind this token. A refused one would end the process: ask `allowed` first."""
+        C.llama_sampler_accept(self._sampler, token)
+
+    def close(self) -> None:
+        """Free the grammar."""
+        if self._sampler:
+            C.llama_sampler_free(self._sampler)
+            self._sampler = None
+
+
+class SchemaRule:
+    """An automaton over bytes. Its state can be set back, so that forced text and seams can be worked out."""
+
+    def __init__(self, pieces: Pieces, automaton: Automaton) -> None:
+        self.automaton = automaton
+        self.state: State = automaton.start
+        self._pieces = pieces
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing may follow any more."""
+        return self.automaton.done(self.state)
+
+    def allowed(self, tokens: Tokens) -> Flags:
+        """Which of these may come next. A control token has no bytes and never may; an end token only at an end."""
+        return np.fromiter((self._takes(token) for token in tokens.tolist()), dtype=np.bool_, count=tokens.size)
+
+    def accept(self, token: int) -> None:
+        """Go on behind this token. Raises BadGrammar when it is not allowed."""
+        self.state = self.behind(self.state, self._pieces.piece(token))
+
+    def behind(self, state: State, data: bytes) -> State:
+        """The state behind these bytes. Raises BadGrammar when they are not allowed."""
+        following = self.automaton.walk(state, data)
+        if following is None:
+            raise BadGrammar("The text breaks the schema.")
+        return following
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+    def _takes(self, token: int) -> bool:
+        if token in self._pieces.end_tokens:
+            return self.state.may_end
+        piece = self._pieces.piece(token)
+        return bool(piece) and self.automaton.walk(self.state, piece) is not None
+
+
+def rule_for(model: Model, *, grammar: str | None, schema: str | None) -> GrammarRule | SchemaRule | None:
+    """The rule that a request asks for, None for neither. A schema beyond the automaton becomes a grammar.
+
+    Raises BadGrammar.
+    """
+    if grammar is not None and schema is not None:
+        raise BadGrammar("A request has a grammar or a schema, not both.")
+    if grammar is not None:
+        return GrammarRule(model, grammar)
+    if schema is None:
+        return None
+    described = read_schema(schema)
+    try:
+        return SchemaRule(model, Automaton(schema_language(described)))
+    except BeyondAutomaton as beyond:
+        try:
+            return GrammarRule(model, json_schema_to_gbnf(schema))
+        except (ValueError, TypeError, KeyError, AttributeError, AssertionError, RecursionError) as error:
+            raise BadGrammar(f"An answer can't be held to this schema: {beyond}.") from error
+

@@ -1,0 +1,95 @@
+"""How an answer gets from one decode to the next: one token at a time here, several at once in jump.py and drafts.py.
+
+Must not know requests, batches or text.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from offload.engine.context import Context
+
+__all__ = ["Advance", "NextToken", "PlainWriter", "Writer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """What a decode brought.
+
+    tokens: the answer's next ones. feed: what to decode next: the last of `tokens`, and maybe some that are not yet
+    part of the answer. looks: how many rows at the end of the feed are wanted. surplus: how many tokens at the end of
+    what was just decoded are to be taken out of the memory again. ended: nothing may follow.
+    """
+
+    tokens: tuple[int, ...] = ()
+    feed: tuple[int, ...] = ()
+    looks: int = 1
+    surplus: int = 0
+    ended: bool = False
+
+
+class NextToken(Protocol):
+    """Chooses tokens (sampling.Sampler)."""
+
+    def next(self, context: Context, row: int) -> int | None:
+        """The next token after this row of the last decode."""
+        ...
+
+    def close(self) -> None:
+        """Free it."""
+        ...
+
+
+class Writer(Protocol):
+    """Writes one answer. Rows are those that the last decode was asked for, in order; the last one always exists."""
+
+    looks: int      # how many rows at the end of the prompt are wanted
+
+    def begin(self, left: int) -> tuple[int, ...]:
+        """Tokens that can be read together with the prompt. `left`: how many the answer may still get."""
+        ...
+
+    def advance(self, context: Context, rows: Sequence[int], left: int) -> Advance:
+        """Go on from a decode."""
+        ...
+
+    def guess(self, spare: int) -> tuple[int, ...]:
+        """Up to `spare` more tokens for the feed that was just given; each adds a row that is wanted."""
+        ...
+
+    def stay_plain(self) -> None:
+        """The memory took nothing back: never again ask for that."""
+        ...
+
+    def close(self) -> None:
+        """Free it."""
+        ...
+
+
+class PlainWriter:
+    """One token per decode."""
+
+    looks = 1
+
+    def __init__(self, sampler: NextToken) -> None:
+        self._sampler = sampler
+
+    def begin(self, _left: int) -> tuple[int, ...]:
+        """Nothing is known before the first decode."""
+        return ()
+
+    def advance(self, context: Context, rows: Sequence[int], _left: int) -> Advance:
+        """The next token."""
+        token = self._sampler.next(context, rows[-1])
+        return Advance(ended=True) if token is None else Advance((token,), (token,))
+
+    def guess(self, _spare: int) -> tuple[int, ...]:
+        """Nothing."""
+        return ()
+
+    def stay_plain(self) -> None:
+        """It is."""
+
+    def close(self) -> None:
+        """Free the sampler."""
+        self._sampler.close()
