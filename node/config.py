@@ -24,7 +24,9 @@ __all__ = [
 ENV_PREFIX = "KITH_"
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
-_NOT_SETTINGS = frozenset({"KITH_HOME", "KITH_CONFIG", "KITH_PASSPHRASE_FILE"})
+_NOT_SETTINGS = frozenset({
+    "KITH_HOME", "KITH_CONFIG", "KITH_PASSPHRASE_FILE", "KITH_GPU", "KITH_PYTHON", "KITH_SOAK",
+})
 
 
 def _setting(default: Any, words: str, check: Callable[[Any], str | None] | None = None) -> Any:
