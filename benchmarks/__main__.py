@@ -1,4 +1,4 @@
-"""python -m benchmarks: every area in turn, each in a process of its own; the exit code is 1 when a bound is not met."""
+"""python -m benchmarks: every area in turn, each in a process of its own; exit code 1 when a bound is not met."""
 
 import subprocess
 import sys

@@ -46,7 +46,9 @@ __all__ = ["Session"]
 
 _log = logging.getLogger(__name__)
 # libp2p warns, with tracebacks, of what any peer can cause: what matters of it is told by this package
-logging.getLogger("libp2p").setLevel(logging.ERROR)
+_library_log = logging.getLogger("libp2p")
+_library_log.setLevel(logging.ERROR)
+_library_log.propagate = True  # the import cuts it off from the node's log and its redaction
 
 
 class _CallsNobody(AutoConnector):  # type: ignore[misc]  # libp2p is untyped to mypy

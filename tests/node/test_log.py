@@ -114,8 +114,8 @@ def test_our_own_errors_keep_their_text_which_was_written_for_reading(tmp_path):
 
 def test_other_libraries_log_warnings_only(tmp_path):
     path, _, _ = start(tmp_path, level="debug")
-    logging.getLogger("libp2p.host").info("dialling")
-    logging.getLogger("libp2p.host").warning("reset")
+    logging.getLogger("elsewhere.host").info("dialling")
+    logging.getLogger("elsewhere.host").warning("reset")
     logging.getLogger("offload.router").debug("chose here")
     assert [one["text"] for one in lines(path)] == ["reset", "chose here"]
 
