@@ -35,7 +35,8 @@ class Fixed:
 
 async def who(engine, model=None):
     async with engine.stream(GenerateRequest(request_id="1", prompt=TextPrompt("x"), model=model)) as events:
-        return (await anext(events)).model_digest
+        (last,) = [event async for event in events]
+        return last.model_digest
 
 
 async def test_each_name_goes_to_its_engine():
