@@ -37,9 +37,11 @@ class Answer:
 
     def __init__(
         self, request: GenerateRequest, vocabulary: Vocabulary, writer: Writer, *,
-        prompt: Sequence[int], replayed: Sequence[int], context_tokens: int,
+        prompt: Sequence[int], replayed: Sequence[int], context_tokens: int, boundaries: Sequence[int] = (),
     ) -> None:
         """prompt: all ids to read first, text so far included; replayed: those of text so far that were ids before.
+
+        boundaries: positions of the prompt where a later one may part from it; only for a memory that can't be cut.
 
         Raises PromptTooLong.
         """
@@ -49,6 +51,7 @@ class Answer:
         self.request_id = request.request_id
         self.principal = request.principal
         self.exact = request.lane == "exact"
+        self.boundaries = frozenset(boundaries)
         self.fixed_tokens = len(prompt) - len(replayed)      # read in chunks; the exact lane reads the rest one by one
         self.prompt_tokens = len(prompt)
         self.most_new = min(request.max_tokens, room)
@@ -171,7 +174,8 @@ def prepare_answer(
     writer = _writer(request, model, prompt=prompt, so_far=so_far)
     try:
         return Answer(
-            request, model, writer, prompt=[*prompt, *so_far], replayed=replayed, context_tokens=context_tokens)
+            request, model, writer, prompt=[*prompt, *so_far], replayed=replayed, context_tokens=context_tokens,
+            boundaries=_turns(prompt, model) if model.keeps_state_per_sequence else ())
     except BaseException:
         writer.close()
         raise
@@ -199,3 +203,13 @@ def _are_of(model: Model, ids: Sequence[int], text: str) -> bool:
     if any(not 0 <= token < model.size for token in ids):
         return False
     return model.text_of(tuple(ids)).decode("utf-8", errors="replace").startswith(text)
+
+
+def _turns(prompt: Sequence[int], model: Model) -> list[int]:
+    """The end of the first turn, where the last question begins, and where the answer does.
+
+    The next prompt of a chat parts from this one at one of them: templates rewrite older answers (without thoughts).
+    """
+    begins = model.control_tokens - model.end_tokens
+    starts = [position for position, token in enumerate(prompt) if position and token in begins]
+    return sorted({*starts[:1], *starts[-2:]})

@@ -21,9 +21,10 @@ Space = tuple[str, str]     # principal, adapter
 _OWNER = "owner"
 _NOBODY: Space = ("", "")
 _MOST_CHECKPOINTS = 4       # of one sequence; each holds the whole recurrent state
+_CHECKPOINT_BUDGET_BYTES = 256 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
     """The recurrent state of a sequence at one position."""
 
@@ -148,6 +149,12 @@ class Memory:
         if self._can_cut or not self._remember or any(len(slot.tokens) == known.position for known in slot.checkpoints):
             return
         state = self._context.checkpoint(slot.sequence)
+        idle = (other for other in self.idle() if other.checkpoints)
+        while self._checkpoint_bytes() + len(state) > _CHECKPOINT_BUDGET_BYTES:
+            other = next(idle, None)
+            if other is None:
+                return
+            other.checkpoints.clear()
         if state:
             slot.checkpoints.append(Checkpoint(len(slot.tokens), state))
         if len(slot.checkpoints) > _MOST_CHECKPOINTS:
@@ -191,6 +198,9 @@ class Memory:
                 slot.space = _NOBODY
 
     # -- inside
+
+    def _checkpoint_bytes(self) -> int:
+        return sum(len(known.state) for known in {known for slot in self.slots for known in slot.checkpoints})
 
     def _usable(self, slot: Slot, limit: int) -> int:
         if self._can_cut or len(slot.tokens) <= limit:

@@ -108,6 +108,8 @@ class Scheduler:
             return [*events, *self._drop(batch)]
         for slot, added in batch:
             slot.tokens += added
+            if slot.answer is not None and len(slot.tokens) in slot.answer.boundaries:
+                self._memory.checkpoint(slot)
             if slot.answer is not None and slot.noted < len(slot.tokens) == len(slot.answer.prompt):
                 self._memory.note(slot)     # others may begin like it while it is being answered
         for slot, added in batch:
@@ -164,6 +166,8 @@ class Scheduler:
             count = min(slot.unread, budget) if answer.pending is None else 0
             if count > 0:
                 begin = len(slot.tokens)
+                stops = (position - begin for position in answer.boundaries if position > begin)
+                count = min(count, *stops, count)
                 chunk = answer.prompt[begin:begin + count]
                 last = begin + count == len(answer.prompt)
                 row = self._context.add(slot.sequence, begin, chunk, want_last=answer.looks if last else 0)

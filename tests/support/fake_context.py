@@ -3,6 +3,7 @@
 Its memory is a list of tokens per sequence, so a test can see what really was read, kept, shared and forgotten.
 """
 
+import json
 from dataclasses import dataclass, field
 
 from offload.engine.writing import PlainWriter
@@ -31,6 +32,7 @@ class FakeContext:
     batches: list[list[tuple[int, int]]] = field(default_factory=list)      # (sequence, tokens) of each decode
     shared: list[tuple[int, int, int]] = field(default_factory=list)
     can_cut: bool = True
+    restored: dict[int, int] = field(default_factory=dict)
     decodes: int = 0
     _batch: list[tuple[int, int, list[int]]] = field(default_factory=list)
 
@@ -52,18 +54,37 @@ class FakeContext:
         self.decodes += 1
         self.batches.append([(sequence, len(tokens)) for sequence, _, tokens in self._batch])
         if result == 0:
+            self.restored.clear()
             for sequence, _, tokens in self._batch:
                 self.memory[sequence] += tokens
             assert sum(len(tokens) for tokens in self.memory.values()) <= 2 * self.context_tokens
         return result
 
     def cut(self, sequence: int, keep: int) -> bool:
-        if self.can_cut:
+        possible = self.can_cut or self.restored.get(sequence) == keep
+        if possible:
             del self.memory[sequence][keep:]
-        return self.can_cut
+        return possible
+
+    def checkpoint(self, sequence: int) -> bytes:
+        return json.dumps(self.memory[sequence]).encode()
+
+    def restore(self, sequence: int, state: bytes) -> bool:
+        tokens = json.loads(state)
+        self.restored[sequence] = len(tokens)
+        return bool(self.memory[sequence][:len(tokens)] == tokens)
+
+    def save(self, sequence: int) -> bytes:
+        return json.dumps(self.memory[sequence]).encode()
+
+    def load(self, sequence: int, state: bytes) -> bool:
+        assert not self.memory.get(sequence)
+        self.memory[sequence] = json.loads(state)
+        return True
 
     def copy(self, source: int, target: int, count: int) -> None:
         assert not self.memory.get(target)
+        assert self.can_cut or count == len(self.memory[source]), "a state is copied whole"
         self.memory[target] = self.memory[source][:count]
         self.shared.append((source, target, count))
 
