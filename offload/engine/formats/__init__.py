@@ -1,0 +1,1 @@
+"""How models write tool calls: detection from the chat template, grammars, parsers, histories."""
