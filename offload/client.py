@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import trio
 
 from offload.errors import OffloadError
+from offload.refusals import break_in_words, refusal_in_words
 from protocol.channel import Clearance, FrameChannel
 from protocol.errors import ChannelClosed, ChannelError, ChannelLost, DeadlinePassed, RemoteProtocolError
 from protocol.fields import Frame
@@ -48,7 +49,7 @@ class AnswerRefused(RemoteError):
     """The peer will not compute this. `code` is the wire's refusal, `limit` the number it names, where there is one."""
 
     def __init__(self, code: str, limit: int | None) -> None:
-        super().__init__(f"the peer refused: {code}" + (f" (limit {limit})" if limit is not None else ""))
+        super().__init__(refusal_in_words(code, limit))
         self.code = code
         self.limit = limit
 
@@ -57,7 +58,7 @@ class AnswerBroken(RemoteError):
     """The answer stopped in the middle. `resume` says how far it came; nothing of it is lost."""
 
     def __init__(self, reason: str, resume: ResumePoint) -> None:
-        super().__init__(f"the answer broke off: {reason}")
+        super().__init__(f"the answer broke off: {break_in_words(reason)}")
         self.code = "broken"
         self.reason = reason
         self.resume = resume

@@ -35,16 +35,23 @@ class UsageLog(Protocol):
 
 
 class QuotaBook:
-    """Accounts of all peers that this node serves."""
+    """Accounts of all peers that this node serves. Tokens of running requests count before they are booked."""
 
     def __init__(self, usage: UsageLog, today: Callable[[], date]) -> None:
         self._usage = usage
         self._today = today
         self._running: dict[str, int] = {}
+        self._unbooked: dict[str, int] = {}
+        self._booked: dict[str, tuple[date, int]] = {}
+        self._bookings = 0
 
     def running(self, peer_id: str) -> int:
         """How many requests of this peer are at work."""
         return self._running.get(peer_id, 0)
+
+    async def used_today(self, peer_id: str) -> int:
+        """Tokens of this UTC day, those of running requests included."""
+        return await self._booked_today(peer_id) + self._unbooked.get(peer_id, 0)
 
     async def open(self, peer_id: str, grant: Grant, *, context_tokens: int) -> None:
         """Take a place for one request. Raises QuotaExceeded: nothing is taken then."""
@@ -54,20 +61,32 @@ class QuotaBook:
             raise QuotaExceeded("busy", grant.max_concurrency)
         self._running[peer_id] = self.running(peer_id) + 1
         try:
-            await self.check_tokens(peer_id, grant)
+            await self.spend(peer_id, grant, 0)
         except BaseException:
             self.close(peer_id)
             raise
 
-    async def check_tokens(self, peer_id: str, grant: Grant, *, more: int = 0) -> None:
-        """Raises QuotaExceeded when today's tokens, with `more` on top, pass the grant's."""
-        used = await self._usage.tokens_on(peer_id, self._today())
-        if used + more >= grant.tokens_per_day:
+    async def spend(self, peer_id: str, grant: Grant, tokens: int) -> None:
+        """Count tokens of a running request. Raises QuotaExceeded once the day's tokens reach the grant's; they count
+        all the same. Every one must be booked by charge() at the end.
+        """
+        self._unbooked[peer_id] = self._unbooked.get(peer_id, 0) + tokens
+        if await self.used_today(peer_id) >= grant.tokens_per_day:
             raise QuotaExceeded("quota", grant.tokens_per_day)
 
     async def charge(self, peer_id: str, prompt_tokens: int, output_tokens: int) -> None:
-        """Add one request to today's count."""
-        await self._usage.add_tokens(peer_id, self._today(), prompt_tokens=prompt_tokens, output_tokens=output_tokens)
+        """Book one request that is over, durably: the tokens that were spent."""
+        try:
+            await self._usage.add_tokens(
+                peer_id, self._today(), prompt_tokens=prompt_tokens, output_tokens=output_tokens
+            )
+        finally:
+            left = self._unbooked.get(peer_id, 0) - prompt_tokens - output_tokens
+            self._unbooked[peer_id] = left
+            if left <= 0:
+                self._unbooked.pop(peer_id)
+            self._booked.pop(peer_id, None)
+            self._bookings += 1
 
     def close(self, peer_id: str) -> None:
         """Give the place back."""
@@ -76,3 +95,16 @@ class QuotaBook:
             self._running[peer_id] = left
         else:
             self._running.pop(peer_id, None)
+
+    async def _booked_today(self, peer_id: str) -> int:
+        """The booked tokens, read once a day and after each booking, not for every token."""
+        day = self._today()
+        known = self._booked.get(peer_id)
+        while known is None or known[0] != day:
+            bookings = self._bookings
+            known = (day, await self._usage.tokens_on(peer_id, day))
+            if bookings == self._bookings:  # nothing was booked while this was read
+                self._booked[peer_id] = known
+            else:
+                known = None
+        return known[1]

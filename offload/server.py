@@ -7,6 +7,7 @@ was issued. Error frames carry codes, never texts or paths of this machine.
 """
 
 import logging
+from collections.abc import Callable
 from typing import Protocol
 
 import trio
@@ -69,6 +70,8 @@ REFUSALS: dict[str, RefusalCode] = {
     "bad_grammar": "bad_request",
     "engine_stopped": "shutting_down",
 }
+WHILE_DECIDING: dict[str, RefusalCode] = {"revoked": "not_granted", "shutting_down": "shutting_down"}
+CUT_S = 0.5
 FAILURES: dict[str, ErrorCode] = {"engine_stopped": "shutting_down", "worker_stalled": "engine_failed"}
 
 
@@ -79,20 +82,34 @@ class GrantBook(Protocol):
         """The live grant of this peer, verified; None when there is none, it is revoked, or it ran out."""
         ...
 
+    def ran_out(self, peer_id: str) -> bool:
+        """Whether this peer has a grant whose time is over."""
+        ...
+
 
 class InferenceServer:
     """Serves /kith/infer/1. One call of serve() per stream."""
 
-    def __init__(self, engine: Engine, grants: GrantBook, quota: QuotaBook) -> None:
+    def __init__(
+        self, engine: Engine, grants: GrantBook, quota: QuotaBook,
+        on_refusal: Callable[[str, str, int | None], None] = lambda peer_id, code, limit: None,
+    ) -> None:
+        """on_refusal(peer_id, code, limit): a request was refused or broken off, for the owner to read."""
         self._engine = engine
         self._grants = grants
         self._quota = quota
+        self._on_refusal = on_refusal
+        self._sessions: set[_Session] = set()
+        self._empty = trio.Event()
+        self._closing = False
         self.active = 0
 
     async def serve(self, channel: FrameChannel) -> None:
         """Answer the one request of this stream. Never raises for what the peer does."""
         self.active += 1
-        session = _Session(channel, self._engine, self._grants, self._quota)
+        session = _Session(channel, self._engine, self._grants, self._quota, self._on_refusal)
+        session.closing = self._closing
+        self._sessions.add(session)
         try:
             await session.run()
         except* (ChannelError, RemoteProtocolError) as errors:
@@ -100,19 +117,59 @@ class InferenceServer:
             await channel.reset()
         finally:
             self.active -= 1
+            session.over.set()
+            self._sessions.discard(session)
+            if not self._sessions:
+                self._empty.set()
+                self._empty = trio.Event()
+
+    async def cut(self, peer_id: str) -> None:
+        """End every answer for this peer at once: the engine stops, the peer is told "revoked". Within CUT_S, however
+        slowly it reads; the caller drops its connection afterwards.
+        """
+        await self._break_off([one for one in self._sessions if one.peer_id == peer_id], "revoked")
+
+    async def drain(self, timeout_s: float) -> int:
+        """Refuse what comes from now on with shutting_down and let running answers end, for timeout_s at most.
+
+        How many had to be broken off comes back; their peers are told, and go on elsewhere.
+        """
+        self._closing = True
+        for session in self._sessions:
+            session.closing = True  # one whose request has not been read yet is refused too
+        with trio.move_on_after(timeout_s):
+            while self._sessions:
+                await self._empty.wait()
+        left = list(self._sessions)
+        await self._break_off(left, "shutting_down")
+        return len(left)
+
+    async def _break_off(self, sessions: list["_Session"], code: ErrorCode) -> None:
+        with trio.move_on_after(CUT_S):
+            async with trio.open_nursery() as nursery:
+                for session in sessions:
+                    nursery.start_soon(session.break_off, code)
 
 
 class _Session:
     """One request of one peer."""
 
-    def __init__(self, channel: FrameChannel, engine: Engine, grants: GrantBook, quota: QuotaBook) -> None:
+    def __init__(
+        self, channel: FrameChannel, engine: Engine, grants: GrantBook, quota: QuotaBook,
+        on_refusal: Callable[[str, str, int | None], None],
+    ) -> None:
+        self.peer_id = channel.peer_id
+        self.closing = False
+        self.over = trio.Event()
         self._channel = channel
         self._engine = engine
         self._grants = grants
         self._quota = quota
+        self._on_refusal = on_refusal
         self._machine = ProviderMachine()
         self._lock = trio.Lock()
         self._work = trio.CancelScope()
+        self._last_word: Conclude | BreakOff | Decline = Conclude("cancelled")
         self._served: InferRequest | None = None
         self._admitted = False
         self._tokens_in = self._tokens_out = 0
@@ -130,8 +187,18 @@ class _Session:
             with self._work:
                 await self._decide(request)
             if self._work.cancelled_caught:
-                await self._feed(Conclude("cancelled"))
+                await self._feed(self._last_word)
             nursery.cancel_scope.cancel()
+
+    async def break_off(self, code: ErrorCode) -> None:
+        """Stop the engine, tell the peer why, and wait until that is done."""
+        if self._served is None:
+            await self._channel.reset()
+        else:
+            self._on_refusal(self.peer_id, code, None)
+            self._last_word = BreakOff(code) if self._admitted else Decline(WHILE_DECIDING.get(code, "busy"))
+            self._work.cancel()
+        await self.over.wait()
 
     async def _listen(self, deadline_s: float) -> None:
         """Hear a Cancel or the peer's end while the engine works."""
@@ -160,26 +227,32 @@ class _Session:
             await self._feed(Tick())
 
     async def _decide(self, request: InferRequest) -> None:
-        peer_id = self._channel.peer_id
+        peer_id = self.peer_id
         grant = self._grants.grant_for(peer_id)
+        if self.closing:
+            return await self._decline("shutting_down")
         if grant is None or "infer" not in grant.services:
-            return await self._feed(Decline("not_granted"))
+            return await self._decline("grant_expired" if self._grants.ran_out(peer_id) else "not_granted")
         model = await self._find_model(request, grant)
         if model is None:
-            return await self._feed(Decline("model_absent"))
+            return await self._decline("model_absent")
         if request.tools:
-            return await self._feed(Decline("tools_unsupported"))
+            return await self._decline("tools_unsupported")
         estimate = _estimate_tokens(request) + request.max_tokens
         try:
             await self._quota.open(peer_id, grant, context_tokens=estimate)
         except QuotaExceeded as over:
-            return await self._feed(Decline(_refusal(over.code), over.limit))
+            return await self._decline(_refusal(over.code), over.limit)
         try:
             await self._compute(request, grant, model)
         finally:
             self._quota.close(peer_id)
             with trio.CancelScope(shield=True):
                 await self._quota.charge(peer_id, self._tokens_in, self._tokens_out)
+
+    async def _decline(self, code: RefusalCode, limit: int | None = None) -> None:
+        self._on_refusal(self.peer_id, code, limit)
+        await self._feed(Decline(code, limit))
 
     async def _find_model(self, request: InferRequest, grant: Grant) -> ModelInfo | None:
         for model in await self._engine.models():
@@ -194,9 +267,9 @@ class _Session:
         """Turn the engine's events into the machine's, admitting at the first of them, or while a cold model loads."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._admit_while_loading, model.digest)
-            async with self._engine.stream(_generate_request(request, self._channel.peer_id, model, grant)) as events:
+            async with self._engine.stream(_generate_request(request, self.peer_id, model, grant)) as events:
                 async for event in events:
-                    if not await self._take(event, grant, model.digest):
+                    if not await self._take(event, model):
                         break
             nursery.cancel_scope.cancel()
 
@@ -211,21 +284,26 @@ class _Session:
             await self._admit(digest)
             await self._feed(Report("loading"))
 
-    async def _take(self, event: Event, grant: Grant, digest: str) -> bool:
+    async def _take(self, event: Event, model: ModelInfo) -> bool:
         """One event of the engine; False when the answer is over."""
         if isinstance(event, Failed) and not self._admitted:
             log.warning("the engine refused a peer's request: %s", event.code)
-            await self._feed(Decline(REFUSALS.get(event.code, "busy")))
+            await self._decline(REFUSALS.get(event.code, "busy"))
             return False
-        await self._admit(digest, event.position if isinstance(event, Queued) else 0)
+        await self._admit(model.digest, event.position if isinstance(event, Queued) else 0)
         match event:
             case Queued(position):
                 await self._feed(Report("queued", queue_position=position))
             case Started(prompt_tokens):
-                self._tokens_in = prompt_tokens
+                more, self._tokens_in = max(0, prompt_tokens - self._tokens_in), max(prompt_tokens, self._tokens_in)
                 await self._feed(Report("prefill", prompt_total=prompt_tokens))
+                return await self._may_go_on(more, model)
             case Piece(text, token_ids):
-                return await self._pass_on(text, token_ids, grant)
+                self._tokens_out += len(token_ids)
+                if not await self._may_go_on(len(token_ids), model):
+                    return False
+                if text or token_ids:
+                    await self._feed(Output(text, len(token_ids), token_ids))
             case Resumed():
                 await self._feed(Report("loading", output_tokens=self._tokens_out))
             case Finished(finish_reason, usage):
@@ -238,19 +316,19 @@ class _Session:
                 return False
         return True
 
-    async def _pass_on(self, text: str, token_ids: tuple[int, ...], grant: Grant) -> bool:
-        """Send one piece; False when the grant no longer covers it."""
-        if self._grants.grant_for(self._channel.peer_id) is None:
+    async def _may_go_on(self, tokens: int, model: ModelInfo) -> bool:
+        """Count tokens; False, and the peer is told why, when its grant as it is now no longer covers them."""
+        grant = self._grants.grant_for(self.peer_id)
+        if grant is None or not permits(grant, "infer", model_name=model.name, model_digest=model.digest):
+            self._on_refusal(self.peer_id, "revoked", None)
             await self._feed(BreakOff("revoked"))
             return False
-        self._tokens_out += len(token_ids)
         try:
-            await self._quota.check_tokens(self._channel.peer_id, grant, more=self._tokens_in + self._tokens_out)
-        except QuotaExceeded:
+            await self._quota.spend(self.peer_id, grant, tokens)
+        except QuotaExceeded as over:
+            self._on_refusal(self.peer_id, over.code, over.limit)
             await self._feed(BreakOff("quota"))
             return False
-        if text or token_ids:
-            await self._feed(Output(text, len(token_ids), token_ids))
         return True
 
     async def _feed(self, event: object) -> None:
