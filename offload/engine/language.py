@@ -68,6 +68,7 @@ def optional(part: Node) -> Node:
 def to_gbnf(root: Node) -> str:
     """The same language as a llama.cpp grammar whose first rule is root."""
     writer = _GbnfWriter()
+    writer.rules["root"] = ""       # first in the text
     writer.rules["root"] = writer.body(root)
     return "".join(f"{name} ::= {body}\n" for name, body in writer.rules.items())
 
