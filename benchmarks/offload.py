@@ -20,6 +20,7 @@ from benchmarks.timing import cpu_ms_of, median, pin_process, pin_self, use_of
 from benchmarks.two_sides import ECHO, OPEN_TIMEOUT_S, Allowing, FreeUsage, OneGrant, Side, today, two_sides
 from node.cli.demo.nodes import DemoNode
 from node.cli.demo.owner import Owner, pair_two
+from node.cli.demo.steps import HEAVY
 from node.cli.demo.world import make_world
 from node.clock import SystemClock, SystemEntropy
 from node.mail.deliver import Deliverer
@@ -44,7 +45,7 @@ FILLING_SENTENCES = 8
 QUICK, FULL = True, False
 
 LOAD = {
-    QUICK: {"pairs": 5, "tokens": 32, "echoes": 50, "links": 5, "messages": 300, "idle_s": 6.0, "status": 30},
+    QUICK: {"pairs": 5, "tokens": 48, "echoes": 50, "links": 5, "messages": 300, "idle_s": 6.0, "status": 30},
     FULL: {"pairs": 15, "tokens": 128, "echoes": 300, "links": 15, "messages": 2000, "idle_s": 60.0, "status": 100},
 }
 
@@ -263,7 +264,7 @@ def running_pair(report: Report, load: dict[str, float]) -> None:
             phone.wait_for(lambda status: any(peer["connected"] for peer in status["peers"]), "connected")
             home_pc.client().post("/v1/shares", {"folder": str(world.shared), "peers": ["phone"]})
             Owner(phone.client()).ask("What is on my calendar tomorrow?")
-            Owner(phone.client()).ask("Tell a story about a roof.", local=True)
+            Owner(phone.client()).ask(HEAVY, local=True)
             time.sleep(2)   # both workers of the phone run from now on, and have nothing to do
             seconds = load["idle_s"]
             use = use_of([phone.pid, home_pc.pid], seconds)
