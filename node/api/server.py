@@ -33,13 +33,15 @@ async def serve_api(
     config.errorlog = None
     config.graceful_timeout = 1
     config.include_server_header = False
-    async with trio.open_nursery() as nursery:
-        await nursery.start(
-            lambda task_status: serve(app, config, shutdown_trigger=wait_for_stop, task_status=task_status)
-        )
-        os.chmod(socket_path, 0o600)
-        task_status.started()
-    _remove_socket(socket_path)
+    try:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(
+                lambda task_status: serve(app, config, shutdown_trigger=wait_for_stop, task_status=task_status)
+            )
+            os.chmod(socket_path, 0o600)
+            task_status.started()
+    finally:  # also when a request that hangs is cut off by the node's end
+        _remove_socket(socket_path)
 
 
 def _remove_socket(path: Path) -> None:
