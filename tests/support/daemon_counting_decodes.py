@@ -62,8 +62,9 @@ def _received_counted(self: ModelHost, payload: bytes) -> None:
 
 async def _cancel_counted(self: ModelHost, job: Job) -> None:
     if not job.over:
-        await _ask(self)  # the answer to this one says how far the worker was when it was told to stop
         _note("cancel", -1, -1)
+        with trio.CancelScope(shield=True):  # half a frame would be the worker's end
+            await _ask(self)  # the answer to this one says how far the worker was when it was told to stop
     await _cancel(self, job)
 
 

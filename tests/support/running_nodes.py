@@ -158,8 +158,7 @@ def kill(node: DemoNode) -> None:
     """kill -9 of the node's process; back when it and its children are gone."""
     process = psutil.Process(node.pid)
     children = process.children(recursive=True)
-    os.kill(node.pid, signal.SIGKILL)
-    assert node.stop() == -signal.SIGKILL
+    assert node.stop(signal.SIGKILL) == -signal.SIGKILL
     _, alive = psutil.wait_procs(children, timeout=WAIT_S)
     assert not alive, f"children outlive their node: {alive}"
 
