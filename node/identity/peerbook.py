@@ -8,15 +8,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from node.clock import Clock, to_ms
-from node.errors import AmbiguousPeer, UnknownPeer, UsageError
+from node.errors import AmbiguousPeer, BugError, UnknownPeer, UsageError
 from node.identity import granting
+from node.identity.granting import TermsChange
 from node.identity.keystore import Identity
 from node.identity.trust import DEFAULT_TERMS, Terms, Trust
 from node.store import grants, mail, peers, shares
 from node.store.connection import Connection
 from node.store.database import Database
 from node.store.peers import Peer
-from protocol.grants import Grant
+from protocol.grants import Grant, covers
 
 __all__ = ["PeerBook", "free_name", "pick"]
 
@@ -25,17 +26,27 @@ _SHORTEST_ID_PART = 4
 _NAME_LIMIT_CHARS = 32
 
 Cut = Callable[[str], Awaitable[None]]
+Widened = Callable[[str], Awaitable[None]]
+
+
+async def _nothing(peer_id: str) -> None:
+    """Nobody needs to be told."""
 
 
 class PeerBook:
     """Paired peers and their grants, over the database."""
 
-    def __init__(self, database: Database, identity: Identity, clock: Clock, cut: Cut) -> None:
-        """cut(peer_id): close every stream and connection of this peer; awaited once the change is durable."""
+    def __init__(
+        self, database: Database, identity: Identity, clock: Clock, cut: Cut, widened: Widened = _nothing
+    ) -> None:
+        """cut(peer_id): close every stream and connection of this peer; awaited once the change is durable.
+        widened(peer_id): its grant allows more now and nothing less, so what runs may go on.
+        """
         self._database = database
         self._identity = identity
         self._clock = clock
         self._cut = cut
+        self._widened = widened
 
     async def every(self) -> list[Peer]:
         """All paired peers, by name."""
@@ -59,6 +70,34 @@ class PeerBook:
         await self._cut(peer.peer_id)
         return changed
 
+    async def edit_grant(self, who: str, change: TermsChange) -> Peer:
+        """The peer, with a grant that differs in what the owner said. It replaces the old one under a new epoch.
+
+        When it allows less in anything, the peer's running streams are cut; otherwise they go on. A revoked grant
+        starts from nothing. Raises UnknownPeer, UsageError (also for a peer that is trusted with nothing).
+        """
+        peer = await self.find(who)
+        if peer.trust == Trust.NONE:
+            raise UsageError(
+                f"{peer.name} is trusted with nothing, so nothing can be granted to it.",
+                hint=f"First say what it is to you: kith trust {peer.name} friend",
+            )
+        old, new = await self._database.write(self._edit, peer, change)
+        if old is not None and covers(new, old):
+            await self._widened(peer.peer_id)
+        else:
+            await self._cut(peer.peer_id)
+        return peer
+
+    async def revoke_grant(self, who: str) -> Peer:
+        """The peer, still paired, without a grant: it may do nothing here until it is granted something again. Its
+        streams are cut. Raises UnknownPeer.
+        """
+        peer = await self.find(who)
+        await self._database.write(grants.revoke, peer.peer_id, to_ms(self._clock.now()), "issued")
+        await self._cut(peer.peer_id)
+        return peer
+
     async def rename(self, who: str, name: str) -> Peer:
         """The peer under its new name. Raises NameTaken, UsageError for a name that is none."""
         peer = await self.find(who)
@@ -76,10 +115,15 @@ class PeerBook:
 
     async def grant_for(self, peer_id: str) -> Grant | None:
         """What this peer may do here now; None means nothing. Checked for every request."""
+        grant = await self.issued_to(peer_id)
+        return grant if grant is not None and to_ms(self._clock.now()) // 1000 <= grant.not_after_s else None
+
+    async def issued_to(self, peer_id: str) -> Grant | None:
+        """The grant that this paired peer holds and that was not taken back, also when its time is over."""
         stored = await self._database.read(_issued_to_paired, peer_id)
         if stored is None:
             return None
-        return granting.read(stored, issuer=self._identity.peer_id, holder=peer_id, now=self._clock.now())
+        return granting.read(stored, issuer=self._identity.peer_id, holder=peer_id, now=None)
 
     async def grant_from(self, peer_id: str) -> Grant | None:
         """What this peer said we may do there; None means nothing."""
@@ -94,10 +138,27 @@ class PeerBook:
         if trust is Trust.NONE:
             grants.revoke(tx, peer.peer_id, to_ms(now), "issued")
         else:
-            epoch = grants.reserve_epoch(tx)
-            blob = granting.issue(self._identity, peer.peer_id, terms, epoch, now)
-            grants.put(tx, peer.peer_id, "issued", epoch, blob, to_ms(now))
+            self._issue(tx, peer.peer_id, terms)
         return replace(peer, trust=trust)
+
+    def _edit(self, tx: Connection, peer: Peer, change: TermsChange) -> tuple[Grant | None, Grant]:
+        """The grant before and after."""
+        own, now = self._identity.peer_id, self._clock.now()
+        stored = _issued_to_paired(tx, peer.peer_id)
+        old = None if stored is None else granting.read(stored, issuer=own, holder=peer.peer_id, now=None)
+        terms = Terms() if old is None else granting.terms_of(old)
+        blob = self._issue(tx, peer.peer_id, granting.changed(terms, change, now))
+        new = granting.read(blob, issuer=own, holder=peer.peer_id, now=now)
+        if new is None:
+            raise BugError("A grant that was just made cannot be read.")
+        return old, new
+
+    def _issue(self, tx: Connection, peer_id: str, terms: Terms) -> bytes:
+        now = self._clock.now()
+        epoch = grants.reserve_epoch(tx)
+        blob = granting.issue(self._identity, peer_id, terms, epoch, now)
+        grants.put(tx, peer_id, "issued", epoch, blob, to_ms(now))
+        return blob
 
 
 def pick(paired: list[Peer], who: str) -> Peer:

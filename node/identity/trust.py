@@ -6,12 +6,13 @@ made from these defaults. Must not know how a grant is signed, stored or checked
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 
 from protocol.grants import Service
 
-__all__ = ["DEFAULT_TERMS", "DESCRIPTIONS", "Terms", "Trust"]
+__all__ = ["DEFAULT_TERMS", "DESCRIPTIONS", "GUEST_TERMS", "Terms", "Trust"]
 
 
 class Trust(StrEnum):
@@ -35,6 +36,8 @@ class Terms:
     max_concurrency: int = 0
     days: int = 5 * 365
     """How long the grant holds. There is no renewal between peers yet, so the defaults are long."""
+    until: datetime | None = None
+    """The moment it ends at, instead of days."""
 
 
 _OWN_DEVICE = Terms(
@@ -49,6 +52,9 @@ DEFAULT_TERMS: Mapping[Trust, Terms] = MappingProxyType({
     Trust.FRIEND: Terms(("mail",)),
     Trust.NONE: Terms(),
 })
+
+GUEST_TERMS = Terms(("infer",), ("*",), tokens_per_day=100_000, max_context_tokens=8192, max_concurrency=1)
+"""What the owner has not said of a first grant for inference: enough to be of use, little enough to go unnoticed."""
 
 DESCRIPTIONS: Mapping[Trust, str] = MappingProxyType({
     Trust.SELF: "my own device: may use models and search here, and send messages",

@@ -1,15 +1,22 @@
 """The peer book: finding whom the owner means, trust that takes effect at once, forgetting that leaves nothing."""
 
+from datetime import UTC, datetime, timedelta
+
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pairing_node import open_node
 
 from node.errors import AmbiguousPeer, NameTaken, UnknownPeer, UsageError
 from node.identity import granting
+from node.identity.granting import TermsChange
 from node.identity.keystore import Identity
 from node.identity.peerbook import free_name, pick
-from node.identity.trust import DEFAULT_TERMS, DESCRIPTIONS, Terms, Trust
+from node.identity.trust import DEFAULT_TERMS, DESCRIPTIONS, GUEST_TERMS, Terms, Trust
 from node.store import grants, mail, peers, shares
 from node.store.peers import Peer
+from protocol.grants import attenuate, covers
 
 BEA = Identity.from_seed(bytes([7]) * 32).peer_id
 CARA = Identity.from_seed(bytes([8]) * 32).peer_id
@@ -131,3 +138,90 @@ def test_no_level_grants_more_than_the_design_says():
     assert DEFAULT_TERMS[Trust.FRIEND] == Terms(("mail",))
     assert DEFAULT_TERMS[Trust.NONE] == Terms()
     assert set(DESCRIPTIONS) == set(DEFAULT_TERMS) == set(Trust)
+
+
+async def test_an_edited_grant_replaces_the_old_one_under_a_new_epoch(node):
+    before = await node.book.grant_for(BEA)
+    until = node.clock.now() + timedelta(days=3)
+    await node.book.edit_grant("bea", TermsChange(services=("infer", "mail"), models=("smollm2",), tokens_per_day=500,
+                                                  until=until))
+    now = await node.book.grant_for(BEA)
+    assert (now.services, now.models, now.tokens_per_day) == (("infer", "mail"), ("smollm2",), 500)
+    assert (now.max_context, now.max_concurrency) == (GUEST_TERMS.max_context_tokens, GUEST_TERMS.max_concurrency)
+    assert now.epoch > before.epoch and now.not_after_s == int(until.timestamp())
+    stored = await node.database.read(grants.every, BEA)
+    assert [one.revoked_ms is None for one in stored if one.direction == "issued"] == [True, False]
+    node.clock.advance(3 * 86_400 + 1)
+    assert await node.book.grant_for(BEA) is None
+    assert (await node.book.issued_to(BEA)).epoch == now.epoch  # still shown, as one that ran out
+
+
+async def test_what_is_not_said_stays_and_only_narrowing_cuts(node):
+    widened = []
+
+    async def note(peer_id):
+        widened.append(peer_id)
+
+    node.book._widened = note
+    await node.book.set_trust("bea", Trust.HOME)
+    node.cut.clear()
+    before = await node.book.grant_for(BEA)
+    await node.book.edit_grant("bea", TermsChange(tokens_per_day=before.tokens_per_day * 2))
+    assert (node.cut, widened) == ([], [BEA])
+    wider = await node.book.grant_for(BEA)
+    assert covers(wider, before) and wider.services == before.services and wider.not_after_s == before.not_after_s
+    await node.book.edit_grant("bea", TermsChange(max_concurrency=1))
+    assert (node.cut, widened) == ([BEA], [BEA])
+    narrow = await node.book.grant_for(BEA)
+    assert msgspec.structs.replace(narrow, epoch=wider.epoch) == attenuate(wider, max_concurrency=1)
+
+
+async def test_revoking_leaves_the_pairing_and_takes_everything_else(node):
+    await node.book.set_trust("bea", Trust.HOME)
+    node.cut.clear()
+    await node.book.revoke_grant("bea")
+    assert await node.book.grant_for(BEA) is None and node.cut == [BEA]
+    assert (await node.book.get(BEA)).trust == "home"
+    assert (await node.book.grant_for(CARA)).services == ("mail",)  # nobody else's
+    await node.book.edit_grant("bea", TermsChange(services=("mail",)))
+    again = await node.book.grant_for(BEA)
+    assert (again.services, again.models, again.tokens_per_day) == (("mail",), (), 0)  # from nothing, not from before
+
+
+@pytest.mark.parametrize("change", [
+    TermsChange(services=("infer", "shell")), TermsChange(tokens_per_day=-1), TermsChange(max_concurrency=10_000),
+    TermsChange(max_context_tokens=10**9), TermsChange(models=("no such name!",)), TermsChange(models=("",)),
+    TermsChange(models=tuple(f"m{n}" for n in range(1000))),
+    TermsChange(until=datetime(2000, 1, 1, tzinfo=UTC)),
+])
+async def test_a_change_that_no_grant_can_carry_changes_nothing(node, change):
+    before = await node.database.read(grants.current, BEA, "issued")
+    with pytest.raises(UsageError):
+        await node.book.edit_grant("bea", change)
+    assert await node.database.read(grants.current, BEA, "issued") == before and node.cut == []
+
+
+async def test_nothing_is_granted_to_a_peer_that_is_trusted_with_nothing(node):
+    await node.book.set_trust("bea", Trust.NONE)
+    with pytest.raises(UsageError):
+        await node.book.edit_grant("bea", TermsChange(services=("infer",)))
+    assert await node.book.grant_for(BEA) is None
+
+
+NUMBERS = st.integers(0, 1000)
+SERVICES = st.lists(st.sampled_from(["infer", "search", "mail"]), unique=True).map(lambda found: tuple(sorted(found)))
+MODELS = st.lists(st.sampled_from(["*", "a", "b"]), unique=True).map(tuple)
+
+
+@given(services=SERVICES, models=MODELS, numbers=st.tuples(NUMBERS, NUMBERS, st.integers(0, 60)),
+       wanted=SERVICES, wanted_models=MODELS)
+def test_what_a_change_names_is_exactly_what_the_grant_says(services, models, numbers, wanted, wanted_models):
+    """Whatever was granted before: a named value is the new one, and an unnamed one is the old one."""
+    terms = Terms(services, models, *numbers)
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    named = granting.changed(terms, TermsChange(services=wanted, models=wanted_models), now)
+    assert set(named.services) == set(wanted)
+    assert named.models == (("*",) if "*" in wanted_models else tuple(sorted(wanted_models)))
+    if "infer" in services or "infer" not in wanted:
+        assert (named.tokens_per_day, named.max_context_tokens, named.max_concurrency) == numbers
+    assert granting.changed(terms, TermsChange(), now) == terms
