@@ -28,7 +28,7 @@ from protocol.machine import ChannelBroken, FinishSending, PeerFinished, Receive
 __all__ = [
     "CAPABILITIES", "Advert", "Beat", "Bye", "ByeCode", "DownReason", "Echo", "Hello", "Leave", "LinkFrame",
     "LinkMachine",
-    "LinkState", "ModelAdvert", "ModelsChanged", "Open", "PeerDown", "PeerUp", "Readvertise", "RoundTrip",
+    "LinkState", "ModelAdvert", "ModelsChanged", "Open", "PeerDown", "PeerUp", "Probe", "Readvertise", "RoundTrip",
 ]
 
 DownReason = Literal["no_hello", "silent", "bye", "left", "closed", "lost"]
@@ -53,6 +53,11 @@ class Readvertise:
     """Event: our models changed."""
 
     models: tuple[ModelAdvert, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Event: somebody wants the round trip measured now, not at the next beat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,10 @@ _OPEN_BEATS: Final = 8  # beats whose echo may still come; older ones are long p
 
 
 class LinkMachine:
-    """One link over one stream. Events: Open, Readvertise, Leave, Received, PeerFinished, ChannelBroken, Tick."""
+    """One link over one stream.
+
+    Events: Open, Readvertise, Probe, Leave, Received, PeerFinished, ChannelBroken, Tick.
+    """
 
     def __init__(self, hello: Hello) -> None:
         """hello: what we say about ourselves. Raises LocalProtocolError for a capability that nobody knows."""
@@ -142,6 +150,8 @@ class LinkMachine:
                     raise
             case Readvertise(models):
                 return self._readvertise(models)
+            case Probe():
+                return self._beat(now_s) if self.state is _S.UP else ()
             case Leave(code):
                 return (Send(Bye(code)), FinishSending(), *self._down(PeerDown("left", code)))
             case PeerFinished():

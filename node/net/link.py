@@ -16,7 +16,7 @@ from protocol.channel import FrameChannel
 from protocol.errors import ChannelClosed, ChannelError, DeadlinePassed, RemoteProtocolError
 from protocol.fields import Frame
 from protocol.frames.link import ByeCode, Hello, ModelAdvert
-from protocol.link import Leave, LinkMachine, ModelsChanged, Open, PeerDown, PeerUp, Readvertise, RoundTrip
+from protocol.link import Leave, LinkMachine, ModelsChanged, Open, PeerDown, PeerUp, Probe, Readvertise, RoundTrip
 from protocol.machine import ChannelBroken, FinishSending, PeerFinished, Received, ResetChannel, Send, Tick
 
 __all__ = ["Link", "News"]
@@ -51,6 +51,10 @@ class Link:
     def readvertise(self, models: tuple[ModelAdvert, ...]) -> None:
         """Tell the peer what we serve now."""
         self._put(Readvertise(models))
+
+    def probe(self) -> None:
+        """Measure the round trip now."""
+        self._put(Probe())
 
     def _put(self, event: object) -> None:
         try:

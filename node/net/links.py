@@ -13,7 +13,7 @@ from typing import Protocol
 import trio
 
 from node.clock import Entropy
-from node.errors import KithError
+from node.errors import KithError, PeerUnreachable
 from node.net.backoff import Backoff
 from node.net.errors import RefusedByPeer, reason_of, root_cause
 from node.net.events import LinkDown, LinkUp, ModelsAdvertised, NetEvent
@@ -29,6 +29,7 @@ __all__ = ["Connector", "Links", "Route"]
 
 _log = logging.getLogger(__name__)
 _STEADY_S = 5.0
+_PROBE_PAUSE_S = 0.1  # a peer drops a link that brings more than 50 frames a second
 
 
 class Route(Protocol):
@@ -78,6 +79,8 @@ class _Peer:
         self.present: LinkUp | None = None
         self.seen_s = trio.current_time()
         self.changed = trio.Event()
+        self.echoed = trio.Event()
+        self.probed_s = -_PROBE_PAUSE_S
         self.scope = trio.CancelScope()
 
     def wake(self) -> None:
@@ -159,6 +162,42 @@ class Links:
         for peer in self._peers.values():
             for link in peer.links:
                 link.readvertise(self._hello(peer.peer_id).models)
+
+    async def ping(self, peer_id: str, *, timeout_s: float) -> LinkUp:
+        """The peer's presence with a round trip that was measured just now; an absent peer is called first.
+
+        At most ten measurements a second reach one peer. Raises PeerUnreachable when nothing came back in time.
+        """
+        peer = self._peers.get(peer_id)
+        with trio.move_on_after(timeout_s):
+            while peer is not None:
+                echoed = peer.echoed
+                if peer.present is None:
+                    self.wake(peer_id)
+                else:
+                    await trio.sleep_until(peer.probed_s + _PROBE_PAUSE_S)
+                    self._probe(peer)
+                await echoed.wait()
+                if peer.present is not None:
+                    return peer.present
+        raise PeerUnreachable(f"The peer did not answer within {timeout_s:g} s.")
+
+    @staticmethod
+    def _probe(peer: _Peer) -> None:
+        """One beat for all who wait for an echo at this moment."""
+        if trio.current_time() >= peer.probed_s + _PROBE_PAUSE_S:
+            peer.probed_s = trio.current_time()
+            for link in peer.links:
+                if link.up:
+                    link.probe()
+
+    def regreet(self, peer_id: str) -> None:
+        """What hello() says to this peer changed: make its link anew. Connection and other streams stay."""
+        peer = self._peers.get(peer_id)
+        if peer is not None:
+            peer.backoff.reset()
+            for link in peer.links:
+                link.leave("idle")
 
     def present(self) -> dict[str, LinkUp]:
         """The peers that are here now, with the event that said so (its rtt_ms is the latest)."""
@@ -242,6 +281,8 @@ class Links:
         address = route.address if route is not None else ""
         was_present = peer.present is not None
         first_echo, link.up = not link.up, True
+        peer.echoed.set()
+        peer.echoed = trio.Event()
         peer.present = LinkUp(
             peer.peer_id, greeting.hello, greeting.protocols, greeting.capabilities, address, rtt_ms
         )

@@ -25,6 +25,7 @@ from protocol.link import (
     Open,
     PeerDown,
     PeerUp,
+    Probe,
     Readvertise,
     RoundTrip,
 )
@@ -57,6 +58,14 @@ def test_beats_and_echoes_measure_the_way() -> None:
     play.after(0.02) >> Tick() << Send(Beat(2)) << None
     play >> Received(Echo(1)) << None >> Received(Echo(2)) << RoundTrip(0.0)
     play >> Received(Beat(77)) << Send(Echo(77)) << None
+
+
+def test_a_round_trip_is_measured_on_demand() -> None:
+    play = up()
+    play.after(0.1) >> Probe() << Send(Beat(2)) << None
+    play.after(0.003) >> Received(Echo(2)) << RoundTrip(pytest.approx(0.003))
+    play.after(limits.BEAT_INTERVAL_S - 0.01) >> Tick() << None  # it took the place of the next beat
+    greeting() >> Probe() << None  # nobody there yet to measure
 
 
 def test_an_echo_of_nothing_that_was_sent() -> None:
@@ -165,7 +174,7 @@ def test_misuse_is_our_bug() -> None:
 
 
 EVENTS = st.sampled_from(
-    [Tick(), Leave("idle"), Readvertise(()), PeerFinished(), ChannelBroken(), Received(THEIRS)]
+    [Tick(), Leave("idle"), Readvertise(()), Probe(), PeerFinished(), ChannelBroken(), Received(THEIRS)]
     + [Received(frame) for frame in SAMPLES[names.LINK].values()]
 )
 

@@ -10,11 +10,12 @@ from fixed import SeededEntropy
 from linknode import hello
 from memory_channel import ALICE, BOB, MemoryChannel, memory_channels
 
+from node.errors import PeerUnreachable
 from node.net.errors import DialFailed, NetworkStopped, RefusedByPeer
 from node.net.events import LinkDown, LinkUp, ModelsAdvertised, NetEvent
 from node.net.links import Links
 from protocol import limits
-from protocol.frames.link import Beat, Hello, ModelAdvert
+from protocol.frames.link import Beat, Echo, Hello, ModelAdvert
 from protocol.names import LINK
 
 
@@ -326,3 +327,77 @@ async def test_links_run_again_after_they_ended(autojump_clock: trio.testing.Moc
             await trio.sleep(1)
             nursery.cancel_scope.cancel()
         assert len(world.attempts_s) > before
+
+
+async def test_ping_measures_anew_and_an_absent_peer_is_unreachable(autojump_clock: trio.testing.MockClock) -> None:
+    world, theirs = World(), []
+    world.links.know(BOB, ["/ip4/127.0.0.1/tcp/1"])
+    async with trio.open_nursery() as nursery:
+        await nursery.start(world.links.run)
+        begun_s = trio.current_time()
+        with pytest.raises(PeerUnreachable):
+            await world.links.ping(BOB, timeout_s=3)
+        assert trio.current_time() == begun_s + 3
+        with pytest.raises(PeerUnreachable):
+            await world.links.ping("nobody", timeout_s=3)
+        world.outcome = FakeRoute()
+        world.links.wake(BOB)
+        await settle()
+        other = other_side(world.answerers[0], theirs)
+        await nursery.start(other.run)
+        nursery.start_soon(other.serve, world.answerers[0])
+        await settle(0.3)
+        begun_s = trio.current_time()
+        for _ in range(20):
+            found = await world.links.ping(BOB, timeout_s=3)
+            assert (found.peer_id, found.address) == (BOB, "/ip4/127.0.0.1/tcp/1") and found.rtt_ms < 1
+        assert 1.8 <= trio.current_time() - begun_s <= 2.1  # twenty of them, a tenth of a second apart
+        echoes = [frame for frame in world.answerers[0].sent if isinstance(frame, Echo)]
+        assert len(echoes) >= 20  # each was a beat of its own; the link's own rhythm makes three in that time
+        assert world.kinds() == [LinkUp]
+        nursery.cancel_scope.cancel()
+
+
+async def test_many_pings_at_once_do_not_break_the_link(autojump_clock: trio.testing.MockClock) -> None:
+    world, theirs = World(outcome=FakeRoute()), []
+    world.links.know(BOB, [])
+    async with trio.open_nursery() as nursery:
+        await nursery.start(world.links.run)
+        await settle()
+        other = other_side(world.answerers[0], theirs)
+        await nursery.start(other.run)
+        nursery.start_soon(other.serve, world.answerers[0])
+        await settle(0.3)
+        async with trio.open_nursery() as pings:
+            for _ in range(200):
+                pings.start_soon(partial(world.links.ping, BOB, timeout_s=30))
+        await settle(2)
+        assert world.kinds() == theirs_kinds(theirs) == [LinkUp]
+        nursery.cancel_scope.cancel()
+
+
+def theirs_kinds(events: list[NetEvent]) -> list[type]:
+    return [type(event) for event in events]
+
+
+async def test_greeting_anew_keeps_the_connection(autojump_clock: trio.testing.MockClock) -> None:
+    world, theirs = World(outcome=FakeRoute()), []
+    world.links.know(BOB, [])
+    async with trio.open_nursery() as nursery:
+        await nursery.start(world.links.run)
+        await settle()
+        other = other_side(world.answerers[0], theirs)
+        await nursery.start(other.run)
+        nursery.start_soon(other.serve, world.answerers[0])
+        await settle(6)
+        world.models = (ModelAdvert("new", "ab" * 32, 4096, True),)
+        world.links.regreet(BOB)
+        world.links.regreet("nobody")
+        await settle(1)
+        nursery.start_soon(other.serve, world.answerers[1])
+        await settle(0.5)
+        ups = [event for event in theirs if isinstance(event, LinkUp)]
+        assert [len(event.hello.models) for event in ups] == [0, 1]
+        assert [event.reason for event in theirs if isinstance(event, LinkDown)] == ["bye:idle"]
+        assert world.disconnects == []
+        nursery.cancel_scope.cancel()
