@@ -166,7 +166,7 @@ def schemas(depth: int = 2) -> st.SearchStrategy[Any]:
     names = st.lists(st.sampled_from(["a", "b", "ab", "ö"]), unique=True, max_size=3)
     objects = names.flatmap(lambda keys: st.fixed_dictionaries({
         "type": st.just("object"), "additionalProperties": st.just(False),
-        "properties": st.fixed_dictionaries({key: inner for key in keys}),
+        "properties": st.fixed_dictionaries(dict.fromkeys(keys, inner)),
         "required": st.sets(st.sampled_from(keys)).map(sorted) if keys else st.just([])}))
     arrays = st.fixed_dictionaries({"type": st.just("array"), "items": inner, "maxItems": st.integers(0, 3)})
     return st.one_of(plain, objects, arrays, st.lists(inner, min_size=1, max_size=3).map(lambda some: {"anyOf": some}))
