@@ -45,7 +45,7 @@ FILLING_SENTENCES = 8
 QUICK, FULL = True, False
 
 LOAD = {
-    QUICK: {"pairs": 5, "tokens": 48, "echoes": 50, "links": 5, "messages": 300, "idle_s": 6.0, "status": 30},
+    QUICK: {"pairs": 5, "tokens": 32, "echoes": 50, "links": 5, "messages": 300, "idle_s": 6.0, "status": 30},
     FULL: {"pairs": 15, "tokens": 128, "echoes": 300, "links": 15, "messages": 2000, "idle_s": 60.0, "status": 100},
 }
 

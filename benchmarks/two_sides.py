@@ -63,6 +63,10 @@ class OneGrant:
             max_concurrency=8, not_after_s=2**40, issued_by=self.issued_by, issued_to=self.issued_to, epoch=1,
         )
 
+    def ran_out(self, peer_id: str) -> bool:
+        """Never."""
+        return False
+
 
 class FreeUsage:
     """Nothing was used yet, ever."""

@@ -1,0 +1,337 @@
+"""Heavy work here or at a peer: masked on the way out, filled in on the way back, one answer over a peer's death.
+
+Real guard, real drivers on both sides over streams in memory; engines play scripts. The peer's engine shows what
+reached it, and it must never be a name.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import date
+from typing import Any
+
+import pytest
+import trio
+from guard_bench import GuardBench, MemoryStream, guard_bench, memory_streams
+from guard_bench import Owner as ConsentingOwner
+from memory_channel import ALICE, BOB
+
+from node.agent.ports import ThinkJob, ThinkPart
+from node.daemon.thinker import Thinker, ThinkFailed
+from node.errors import KithError, ModelMissing, NotPaired, PeerUnreachable, UnknownPeer
+from node.privacy.labels import Labeled, owner_text
+from node.privacy.policy import PeerView
+from offload.ports import ChatPrompt, Failed, Finished, GenerateRequest, ModelInfo, Piece, Started, Usage
+from offload.quota import QuotaBook
+from offload.router import PeerCandidate
+from offload.server import InferenceServer
+from protocol.grants import ANY_MODEL, Grant
+from protocol.names import INFER
+
+DIGEST = "ab" * 32
+MODEL = ModelInfo(name="smollm2", digest=DIGEST, size_bytes=1, context_tokens=2048)
+NAME = "Dana Whitfield"
+DIE = object()
+
+
+class ScriptedEngine:
+    """Plays pieces; `{name}` in one stands for the placeholder that the prompt held. DIE cuts the road."""
+
+    def __init__(self, *script: Any) -> None:
+        self.script = script
+        self.requests: list[GenerateRequest] = []
+        self.produced = 0
+        self.die: Any = None
+
+    async def models(self) -> list[ModelInfo]:
+        return [MODEL]
+
+    def prompt(self, number: int = -1) -> str:
+        prompt = self.requests[number].prompt
+        assert isinstance(prompt, ChatPrompt)
+        return "\n".join(message.content for message in prompt.messages)
+
+    @asynccontextmanager
+    async def stream(self, request: GenerateRequest) -> AsyncIterator[Any]:
+        self.requests.append(request)
+
+        async def play() -> AsyncIterator[Any]:
+            yield Started(10, 0, DIGEST)
+            for number, item in enumerate(self.script):
+                await trio.lowlevel.checkpoint()
+                if item is DIE:
+                    await trio.sleep(0.1)   # what was sent before has arrived
+                    await self.die()
+                    await trio.sleep_forever()
+                if isinstance(item, Failed):
+                    yield item
+                    return
+                self.produced += 1
+                yield Piece(item, (number,))
+            yield Finished("stop", Usage(10, 0, len(self.script)))
+
+        events = play()
+        try:
+            yield events
+        finally:
+            await events.aclose()
+
+
+class Peers:
+    """One peer, as the router and the guard see it."""
+
+    def __init__(self) -> None:
+        self.connected = True
+        self.granted = True
+        self.known = True
+        self.refused = ""
+        self.notes: list[tuple[str, str]] = []
+        self.at_work = 0
+        self.most_at_work = 0
+
+    def candidates(self) -> tuple[PeerCandidate, ...]:
+        if not self.known:
+            return ()
+        models = (("smollm2", DIGEST, 2048),)
+        return (PeerCandidate(BOB, "home-pc", "home", self.connected, self.granted, models, self.refused),)
+
+    async def view(self, peer_id: str, model_digest: str | None) -> PeerView | None:
+        assert (peer_id, model_digest) == (BOB, DIGEST)
+        return PeerView(BOB, "home-pc", "home") if self.known else None
+
+    def find(self, name: str) -> str:
+        if name != "home-pc":
+            raise UnknownPeer
+        return BOB
+
+    def note_refusal(self, peer_id: str, words: str) -> None:
+        self.notes.append((peer_id, words))
+        self.refused = words
+
+    def started(self, peer_id: str) -> None:
+        self.at_work += 1
+        self.most_at_work = max(self.most_at_work, self.at_work)
+
+    def ended(self, peer_id: str) -> None:
+        self.at_work -= 1
+
+
+class FreeUsage:
+    async def tokens_on(self, peer_id: str, day: date) -> int:
+        return 0
+
+    async def add_tokens(self, peer_id: str, day: date, *, prompt_tokens: int, output_tokens: int) -> None:
+        pass
+
+
+class Grants:
+    """Bob's grants for Alice."""
+
+    def __init__(self) -> None:
+        self.services: tuple[Any, ...] = ("infer",)
+
+    def grant_for(self, peer_id: str) -> Grant | None:
+        return Grant(
+            services=self.services, models=(ANY_MODEL,), tokens_per_day=10_000, max_context=4096, max_concurrency=2,
+            not_after_s=2**40, issued_by=BOB, issued_to=ALICE, epoch=1,
+        )
+
+    def ran_out(self, peer_id: str) -> bool:
+        return False
+
+
+class House:
+    """Alice's thinker, Bob's server, and the road between them."""
+
+    def __init__(self, near: GuardBench, far: GuardBench, here: ScriptedEngine, there: ScriptedEngine) -> None:
+        self.near, self.far, self.here, self.there = near, far, here, there
+        self.peers, self.grants = Peers(), Grants()
+        self.mode = "lan"
+        self.model: ModelInfo | None = MODEL
+        self.shown: list[str] = []
+        self.enough_after: int | None = None
+        self.nursery: trio.Nursery | None = None
+        self.server = InferenceServer(there, self.grants, QuotaBook(FreeUsage(), lambda: date(2026, 3, 1)))  # type: ignore[arg-type]
+        self.thinker = Thinker(
+            node_name="phone", engine=here, egress=near.egress, peers=self.peers, open_channel=self._open,  # type: ignore[arg-type]
+            ask=near.owner, mode=lambda: self.mode, default_model=self._default,
+        )
+
+    async def _default(self) -> ModelInfo | None:
+        return self.model
+
+    async def _open(self, peer_id: str, protocol: str) -> Any:
+        await trio.lowlevel.checkpoint()
+        near, far = memory_streams(INFER, near_peer=BOB, far_peer=ALICE)
+        self.there.die = near.reset
+        assert self.nursery is not None
+        self.nursery.start_soon(self._serve, far)
+        return self.near.egress.channel(near)
+
+    async def _serve(self, far: MemoryStream) -> None:
+        await self.server.serve(self.far.egress.channel(far))
+
+    async def on_text(self, text: str) -> bool:
+        self.shown.append(text)
+        return self.enough_after is None or len(self.shown) < self.enough_after
+
+    async def think(self, text: str | Labeled = f"Write to {NAME}.", **more: Any) -> Any:
+        part = owner_text(text) if isinstance(text, str) else text
+        job = ThinkJob(
+            job_id="0f" * 16, conversation_id="c1", parts=(ThinkPart("user", part),), on_text=self.on_text,
+            max_tokens=64, **more,
+        )
+        result = failure = None
+        async with trio.open_nursery() as nursery:
+            self.nursery = nursery
+            try:
+                result = await self.thinker.think(job)
+            except KithError as error:
+                failure = error
+            nursery.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        return result
+
+    async def outcomes(self) -> list[str]:
+        report = await self.near.ledger.verify()
+        assert (report.ok, report.open_entries) == (True, 0)
+        return [entry.close.outcome for entry in reversed(await self.near.ledger.newest(limit=9)) if entry.close]
+
+
+async def house(*there: Any, here: tuple[Any, ...] = ("Here ", "it is."), allows: bool = True) -> House:
+    near = await guard_bench([(NAME, "PERSON")], owner=ConsentingOwner(allows=allows))
+    return House(near, await guard_bench(), ScriptedEngine(*here), ScriptedEngine(*there))
+
+
+async def test_a_peer_gets_placeholders_and_the_owner_reads_names(autojump_clock: object) -> None:
+    home = await house("Dear ", "[PERSON_", "1], ", "hello.")
+    result = await home.think()
+    assert (result.text, result.ran_on, result.peer_id) == (f"Dear {NAME}, hello.", "home-pc", BOB)
+    assert result.reason == "heavy work, and home-pc is reachable"
+    assert "".join(home.shown) == result.text
+    assert NAME not in home.there.prompt()
+    assert "[PERSON_1]" in home.there.prompt()
+    assert home.here.requests == []
+    assert await home.outcomes() == ["answered"]
+    assert (home.peers.most_at_work, home.peers.at_work) == (1, 0)
+    assert all(NAME.encode() not in data for _, _, data in home.near.tapped)
+
+
+async def test_a_peer_that_dies_in_mid_answer_is_continued_here_from_the_same_words(autojump_clock: object) -> None:
+    home = await house("Dear ", "[PERSON_1], ", "I am ", DIE, here=("writing to [PERS", "ON_1] again."))
+    result = await home.think()
+    assert result.text == f"Dear {NAME}, I am writing to {NAME} again."
+    assert "".join(home.shown) == result.text
+    assert (result.ran_on, result.peer_id) == ("phone", None)
+    assert "home-pc stopped in mid-answer" in result.reason
+    assert home.here.requests[0].text_so_far == "Dear [PERSON_1], I am "
+    assert NAME not in home.here.prompt()       # the same masked words, whoever goes on with them
+    (outcome,) = await home.outcomes()
+    assert outcome.startswith("broken")
+    assert home.peers.at_work == 0
+
+
+async def test_a_peer_that_dies_before_its_first_word_is_replaced(autojump_clock: object) -> None:
+    home = await house(DIE)
+    result = await home.think()
+    assert (result.text, result.ran_on) == ("Here it is.", "phone")
+    assert result.reason.startswith("home-pc did not answer")
+
+
+async def test_a_refusal_is_remembered_and_the_work_done_here(autojump_clock: object) -> None:
+    home = await house("never")
+    home.grants.services = ()
+    result = await home.think()
+    assert (result.text, result.ran_on) == ("Here it is.", "phone")
+    assert "not_granted" in result.reason
+    assert home.peers.notes == [(BOB, "the peer refused: not_granted")]
+    assert home.here.prompt().endswith(f"Write to {NAME}.")     # its own device reads the real words
+    assert await home.outcomes() == ["failed"]
+
+
+async def test_a_no_of_the_owner_keeps_it_here(autojump_clock: object) -> None:
+    home = await house("never", allows=False)
+    result = await home.think()
+    assert (result.ran_on, home.there.requests, home.near.tapped) == ("phone", [], [])
+    assert result.reason.startswith("home-pc: ")
+    assert await home.outcomes() == []
+
+
+async def test_a_named_peer_is_not_replaced(autojump_clock: object) -> None:
+    home = await house("never", allows=False)
+    with pytest.raises(KithError):
+        await home.think(place="home-pc")
+    home.peers.connected = False
+    with pytest.raises(PeerUnreachable):
+        await home.think(place="home-pc")
+    home.peers.connected, home.peers.granted = True, False
+    with pytest.raises(NotPaired):
+        await home.think(place="home-pc")
+    with pytest.raises(UnknownPeer):
+        await home.think(place="nobody")
+    assert home.here.requests == []
+    assert home.near.tapped == []
+
+
+@pytest.mark.parametrize("away", ["offline", "not connected", "not granted", "no peer", "asked for here"])
+async def test_what_cannot_or_must_not_leave_stays_and_says_why(away: str, autojump_clock: object) -> None:
+    home = await house("never")
+    home.mode = "offline" if away == "offline" else "lan"
+    home.peers.connected = away != "not connected"
+    home.peers.granted = away != "not granted"
+    home.peers.known = away != "no peer"
+    result = await home.think(place="local" if away == "asked for here" else "auto")
+    said = {
+        "offline": "this node is offline", "not connected": "not reachable now", "not granted": "not granted",
+        "no peer": "no peer is paired", "asked for here": "you asked for this device only",
+    }[away]
+    assert said in result.reason
+    assert (result.ran_on, home.near.tapped) == ("phone", [])
+    assert home.near.owner.questions == []
+
+
+async def test_without_any_model_it_says_so(autojump_clock: object) -> None:
+    home = await house("never")
+    home.model = None
+    home.peers.connected = False
+    with pytest.raises(ModelMissing):
+        await home.think()
+    assert home.near.tapped == []
+
+
+async def test_a_local_engine_that_fails_says_why(autojump_clock: object) -> None:
+    home = await house(here=("Half ", Failed("worker_died", "The worker died twice.", "See: kith logs")))
+    with pytest.raises(ThinkFailed, match="The worker died twice") as failed:
+        await home.think(place="local")
+    assert failed.value.hint == "See: kith logs"
+
+
+@pytest.mark.parametrize("place", ["auto", "local"])
+async def test_enough_is_enough_here_and_there(place: str, autojump_clock: object) -> None:
+    many = tuple(f"{number} " for number in range(500))
+    home = await house(*many, here=many)
+    home.enough_after = 3
+    result = await home.think(place=place)
+    assert result.finish_reason == "stopped"
+    engine = home.there if place == "auto" else home.here
+    assert engine.produced < 500
+    assert home.shown[:3] == ["0 ", "1 ", "2 "]
+
+
+async def test_a_cancelled_request_stops_the_peer_and_closes_its_entry(autojump_clock: object) -> None:
+    home = await house(*(f"{number} " for number in range(100_000)))
+    with trio.move_on_after(5):
+        async def cut(text: str) -> bool:
+            home.shown.append(text)
+            if len(home.shown) == 3:
+                scope.cancel()
+            await trio.lowlevel.checkpoint()
+            return True
+
+        home.on_text = cut  # type: ignore[method-assign]
+        with trio.CancelScope() as scope:
+            await home.think()
+    assert len(home.shown) == 3
+    assert home.there.produced < 1000
+    assert await home.outcomes() == ["cancelled"]
+    assert home.peers.at_work == 0
