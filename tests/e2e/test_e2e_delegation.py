@@ -36,6 +36,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.model]
 
 LONG = "Explain how a sailing boat works in detail"
 """The embedded model writes several hundred tokens about it, with the same words each time."""
+MEDIUM = "Write a paragraph about bread"
+"""About a hundred tokens."""
 SHORT = "Explain in one sentence what salt is"
 CANCEL_AFTER = 5
 HANDFUL = 64
@@ -208,7 +210,7 @@ def test_a_worker_that_dies_costs_nobody_the_answer(house: Household, where: str
     options = {"on": "home-pc"} if where == "home-pc" else {"local": True}
     killed: set[int] = set()
     answer: Event | None = None
-    with contextlib.closing(owner.follow(LONG, **options)) as events:
+    with contextlib.closing(owner.follow(MEDIUM, **options)) as events:
         for event in events:
             if event["event"] == "delta" and not killed and len(deltas(owner.events)) >= 3:
                 (worker,) = workers_of(node)
@@ -228,6 +230,7 @@ def test_a_worker_that_dies_costs_nobody_the_answer(house: Household, where: str
 
 # ------------------------------------------------------------ kill -9 of a node
 
+@pytest.mark.soak
 @pytest.mark.parametrize("number", range(rounds(20, 3)))
 def test_kill_9_in_mid_answer(house: Household, number: int) -> None:
     """Either side, at a random instant: the other one survives and says what happened; after a restart all is well."""
@@ -235,13 +238,13 @@ def test_kill_9_in_mid_answer(house: Household, number: int) -> None:
     victim = house.nodes[number % 2]
     survivor = house.nodes[1 - number % 2]
     survivor_pid = survivor.pid
-    instant, pause_s = chance.randint(2, 60), chance.uniform(0, 0.05)
+    instant, pause_s = chance.randint(1, 60), chance.uniform(0, 0.05)
     owner = house.owner
     answer: Event | None = None
     failure: CommandFailure | None = None
     dead = False
     try:
-        with contextlib.closing(owner.follow(LONG)) as events:
+        with contextlib.closing(owner.follow(MEDIUM)) as events:
             for event in events:
                 if not dead and len(owner.events) >= instant:
                     time.sleep(pause_s)
