@@ -138,6 +138,6 @@ def rule_for(model: Model, *, grammar: str | None, schema: str | None) -> Gramma
     except BeyondAutomaton as beyond:
         try:
             return GrammarRule(model, json_schema_to_gbnf(schema))
-        except (ValueError, TypeError, KeyError, AttributeError, AssertionError, RecursionError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError, AssertionError, RuntimeError) as error:
             raise BadGrammar(f"An answer can't be held to this schema: {beyond}.") from error
 

@@ -65,9 +65,10 @@ def read_schema(text: str) -> dict[str, Any]:
     try:
         schema = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadGrammar("The schema is no JSON.") from error
+        raise BadGrammar("The schema is no JSON, or nested too deep.") from error
     if not isinstance(schema, dict):
         raise BadGrammar("The schema is no JSON object.")
+    _refuse_foreign(schema)
     return schema
 
 
@@ -78,6 +79,16 @@ def schema_language(schema: Schema) -> Node:
     could keep (multipleOf, not, ...) and for schemas that contradict themselves.
     """
     return _value(schema, 0)
+
+
+def _refuse_foreign(part: Any) -> None:
+    """A schema elsewhere is never fetched."""
+    if isinstance(part, dict):
+        if not str(part.get("$ref", "#/")).startswith("#/"):
+            raise BadGrammar("The schema refers to another document.")
+        part = list(part.values())
+    for inner in part if isinstance(part, list) else ():
+        _refuse_foreign(inner)
 
 
 def _value(schema: Any, depth: int) -> Node:

@@ -32,8 +32,9 @@ def tool(name: str, properties: dict[str, Any], required: list[str]) -> dict[str
 
 
 CALL = {"anyOf": [
-    tool("get_weather", {"city": {"type": "string", "maxLength": 24}, "days": {
-        "type": "integer", "minimum": 1, "maximum": 14}, "unit": {"enum": ["celsius", "fahrenheit"]}}, ["city", "unit"]),
+    tool("get_weather", {
+        "city": {"type": "string", "maxLength": 24}, "days": {"type": "integer", "minimum": 1, "maximum": 14},
+        "unit": {"enum": ["celsius", "fahrenheit"]}}, ["city", "unit"]),
     tool("send_message", {"to": {"type": "string", "maxLength": 24}, "text": {"type": "string", "maxLength": 60},
                           "urgent": {"type": "boolean"}}, ["to", "text"]),
     tool("set_timer", {"minutes": {"type": "number", "minimum": 0, "maximum": 600}}, ["minutes"]),
@@ -287,7 +288,10 @@ def test_a_schema_beyond_the_automaton_goes_by_way_of_a_grammar(
 @pytest.mark.parametrize("more", [
     {"schema": "{"}, {"schema": '{"type": "integer", "multipleOf": 3}'}, {"schema": '{"$ref": "#/nowhere"}'},
     {"schema": '{"type": "null"}', "grammar": 'root ::= "a"'}, {"schema": '{"type": "null"}', "text_so_far": "nil"},
-    {"schema": '{"type": "string", "pattern": "("}'}, {"schema": '{"$ref": "http://127.0.0.1:1/a"}'},
+    {"schema": '{"type": "string", "pattern": "("}'}, {"schema": '{"anyOf": [{"$ref": "https://127.0.0.1:1/a"}]}'},
+    {"schema": '{"type": "string", "pattern": "[a"}'}, {"schema": '{"type": "string", "pattern": "a{3"}'},
+    {"schema": '{"allOf": 3}'}, {"schema": '{"$ref": 3}'}, {"schema": '{"type": "string", "pattern": 7}'},
+    {"schema": '{"$ref": "#/a/b", "a": []}'},
 ])
 def test_a_schema_that_can_not_be_used_is_refused(model: Model, more: dict[str, Any]) -> None:
     with pytest.raises(BadGrammar):
