@@ -284,7 +284,8 @@ def _kind_of_failure(place: str, here: LocalView, peers: tuple[PeerCandidate, ..
 
 
 def _join(reason: str, tried: list[str]) -> str:
-    return "; ".join([*tried, reason]) if tried else reason
+    """What was tried and the reason, without saying the same refusal twice."""
+    return "; ".join([*(one for one in tried if one.partition(": ")[2] not in reason), reason])
 
 
 def _in_words(failure: Exception, peer_name: str) -> str:

@@ -243,8 +243,9 @@ async def test_a_refusal_is_remembered_and_the_work_done_here(autojump_clock: ob
     home.grants.services = ()
     result = await home.think()
     assert (result.text, result.ran_on) == ("Here it is.", "phone")
-    assert "not_granted" in result.reason
-    assert home.peers.notes == [(BOB, "the peer refused: not_granted")]
+    ((peer_id, words),) = home.peers.notes
+    assert peer_id == BOB
+    assert result.reason == f"home-pc: refused a moment ago: {words}"      # said once
     assert home.here.prompt().endswith(f"Write to {NAME}.")     # its own device reads the real words
     assert await home.outcomes() == ["failed"]
 
