@@ -285,7 +285,7 @@ def _kind_of_failure(place: str, here: LocalView, peers: tuple[PeerCandidate, ..
 
 def _join(reason: str, tried: list[str]) -> str:
     """What was tried and the reason, without saying the same refusal twice."""
-    return "; ".join([*(one for one in tried if one.partition(": ")[2] not in reason), reason])
+    return "; ".join([*(one for one in tried if one.rpartition(": ")[2] not in reason), reason])
 
 
 def _in_words(failure: Exception, peer_name: str) -> str:

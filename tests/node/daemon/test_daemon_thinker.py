@@ -336,3 +336,10 @@ async def test_a_cancelled_request_stops_the_peer_and_closes_its_entry(autojump_
     assert home.there.produced < 1000
     assert await home.outcomes() == ["cancelled"]
     assert home.peers.at_work == 0
+
+
+async def test_a_death_without_a_model_here_tells_both(autojump_clock: object) -> None:
+    home = await house("Dear ", DIE)
+    home.model = None
+    with pytest.raises(ModelMissing, match=r"home-pc stopped in mid-answer .*; There is no model on this device"):
+        await home.think()
