@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from node.api.failures import HTTP_STATUS, Starting, UsageFault, describe_failure
-from node.api.ports import AskInput, Emit, Services
+from node.api.ports import AskInput, Emit, GrantChange, Services
 from node.api.questions import Questions
 from node.api.streaming import EventStream
 
@@ -84,7 +84,7 @@ class ModeChange(msgspec.Struct, forbid_unknown_fields=True):
 class ModelPath(msgspec.Struct, forbid_unknown_fields=True):
     """Body of POST /v1/models."""
 
-    path: str
+    source: str
 
 
 class MessageOut(msgspec.Struct, forbid_unknown_fields=True):
@@ -187,6 +187,16 @@ class Routes:
 
     async def forget(self, request: Request) -> Any:
         return {"forgotten": await self._part("peers").forget(request.path_params["name"])}
+
+    async def grant(self, request: Request) -> Any:
+        return await self._part("granting").show(request.path_params["name"])
+
+    async def grant_edit(self, request: Request) -> Any:
+        body = await read_body(request, GrantChange)
+        return await self._part("granting").edit(request.path_params["name"], body)
+
+    async def grant_revoke(self, request: Request) -> Any:
+        return await self._part("granting").revoke(request.path_params["name"])
 
     async def ledger(self, request: Request) -> Any:
         query = request.query_params
@@ -295,6 +305,9 @@ def build_app(services: Services, questions: Questions) -> Starlette:
         ("POST", "/v1/models", routes.model_add),
         ("POST", "/v1/models/{name:str}/use", routes.model_use),
         ("POST", "/v1/messages", routes.send),
+        ("GET", "/v1/peers/{name:str}/grant", routes.grant),
+        ("PATCH", "/v1/peers/{name:str}/grant", routes.grant_edit),
+        ("DELETE", "/v1/peers/{name:str}/grant", routes.grant_revoke),
         ("GET", "/v1/inbox", routes.inbox),
         ("GET", "/v1/outbox", routes.outbox),
         ("POST", "/v1/search", routes.search),

@@ -14,9 +14,11 @@ import msgspec
 from node.api.views import (
     ConversationView,
     DoctorView,
+    GrantView,
     InboxMessage,
     LedgerEntryView,
     LedgerReport,
+    ModelDetail,
     ModelView,
     OutboxMessage,
     PeerView,
@@ -33,6 +35,8 @@ __all__ = [
     "Attachment",
     "Conversations",
     "Emit",
+    "GrantChange",
+    "Granting",
     "Ledger",
     "Messages",
     "Models",
@@ -126,6 +130,33 @@ class Peers(Protocol):
 
     async def forget(self, name: str) -> str:
         """Remove a peer, cut its streams; its name comes back."""
+        ...
+
+
+class GrantChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to be different in a grant; what is left out stays. until: a date, or a time in ISO 8601."""
+
+    services: list[str] | None = None
+    models: list[str] | None = None
+    tokens_per_day: int | None = None
+    max_context: int | None = None
+    max_concurrency: int | None = None
+    until: str | None = None
+
+
+class Granting(Protocol):
+    """What each peer may do here."""
+
+    async def show(self, name: str) -> GrantView:
+        """One peer's grant and what was used of it."""
+        ...
+
+    async def edit(self, name: str, change: GrantChange) -> GrantView:
+        """Replace the grant; what it no longer allows is cut at once."""
+        ...
+
+    async def revoke(self, name: str) -> GrantView:
+        """Take the grant back; what runs is cut at once."""
         ...
 
 
@@ -230,3 +261,4 @@ class Services:
     messages: Messages | None = None
     searching: Searching | None = None
     conversations: Conversations | None = None
+    granting: Granting | None = None

@@ -11,13 +11,16 @@ __all__ = [
     "CommandError",
     "ConversationView",
     "DoctorView",
+    "GrantView",
     "InboxMessage",
     "LedgerEntryView",
     "LedgerReport",
+    "ModelDetail",
     "ModelView",
     "OutboxMessage",
     "PassageView",
     "PeerView",
+    "RefusalView",
     "SearchView",
     "SentView",
     "ShareView",
@@ -42,6 +45,39 @@ class PeerView(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None
     last_contact: str | None
     waiting_messages: int
+
+
+class RefusalView(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a peer asked for and did not get, or not to its end."""
+
+    at: str
+    code: str
+    limit: int | None
+    text: str
+
+
+class GrantView(msgspec.Struct, frozen=True, kw_only=True):
+    """What one peer may do here. state: in force, expired, none. Tokens count per UTC day, prompt and answer."""
+
+    schema: int = SCHEMA
+    peer: str
+    peer_id: str
+    trust: str
+    state: str
+    services: list[str]
+    models: list[str]
+    tokens_per_day: int
+    max_context: int
+    max_concurrency: int
+    until: str | None
+    epoch: int | None
+    tokens_today: int
+    requests_today: int
+    running: int
+    refusals: list[RefusalView]
+    """Since the node started, the newest last."""
+    allows_us: list[str] | None
+    """What the peer lets this node use, as it last greeted; None while it is away."""
 
 
 class StatusView(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,6 +154,25 @@ class ModelView(msgspec.Struct, frozen=True, kw_only=True):
     loaded: bool
     default: bool
     placeholder_style: str
+
+
+class ModelDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """One model with what its file says of itself; empty or 0 where nothing is said."""
+
+    schema: int = SCHEMA
+    model: ModelView
+    file: str = ""
+    source: str = ""
+    architecture: str = ""
+    title: str = ""
+    organisation: str = ""
+    parameters: int = 0
+    layers: int = 0
+    vocabulary: int = 0
+    trained_context_tokens: int = 0
+    chat_template: bool = False
+    template_knows_tools: bool = False
+    licence_in_file: str = ""
 
 
 class TurnView(msgspec.Struct, frozen=True, kw_only=True):

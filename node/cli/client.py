@@ -55,6 +55,10 @@ class NodeClient:
         """The JSON reply of one PUT."""
         return self._call("PUT", path, body)
 
+    def patch(self, path: str, body: Mapping[str, Any]) -> Any:
+        """The JSON reply of one PATCH."""
+        return self._call("PATCH", path, body)
+
     def delete(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """The JSON reply of one DELETE."""
         return self._call("DELETE", path, body)

@@ -24,6 +24,7 @@ COMMANDS = {
     "pair": "Pair with another node, by code or link",
     "peers": "List paired peers",
     "trust": "Change the trust in a peer",
+    "grant": "Show, change or revoke what a peer may do here",
     "forget": "Remove a peer and cut its connections",
     "ask": "Ask the agent",
     "history": "List, show, export or delete conversations",

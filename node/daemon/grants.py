@@ -29,12 +29,17 @@ class Grants:
 
     async def load(self, peer_id: str) -> None:
         """Read both grants of one peer anew."""
-        self._held[peer_id] = _Both(await self._book.grant_for(peer_id), await self._book.grant_from(peer_id))
+        self._held[peer_id] = _Both(await self._book.issued_to(peer_id), await self._book.grant_from(peer_id))
 
     def grant_for(self, peer_id: str) -> Grant | None:
         """What this peer may do here now; None: nothing."""
         held = self._held.get(peer_id)
         return None if held is None else self._in_time(held.issued)
+
+    def ran_out(self, peer_id: str) -> bool:
+        """Whether there is a grant for this peer whose time is over."""
+        held = self._held.get(peer_id)
+        return held is not None and held.issued is not None and self._in_time(held.issued) is None
 
     def granted_by(self, peer_id: str) -> Grant | None:
         """What this node may do at that peer, as far as the peer told us."""

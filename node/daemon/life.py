@@ -152,6 +152,7 @@ class Node:
         services.asking = Asking(parts.agent, parts.conversations)
         services.pairing = pairing
         services.peers = parts.roster
+        services.granting = parts.grant_desk
         services.ledger = parts.ledger_desk
         services.models = parts.shelf
         services.messages = Messages(database, parts.outbox, parts.deliverer, parts.roster, parts.desk)

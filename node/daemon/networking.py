@@ -189,6 +189,19 @@ class Networking:
         if self._links is not None:
             self._links.wake(peer_id)
 
+    def regreet(self, peer_id: str) -> None:
+        """Greet a present peer with what it is granted now; its connection and streams stay."""
+        if self._links is not None:
+            self._links.regreet(peer_id)
+
+    async def ping(self, peer_id: str, *, timeout_s: float) -> tuple[float, str]:
+        """A round trip measured now, in ms, and the address it took. Raises PeerUnreachable."""
+        if self._links is None:
+            self._running()
+            raise PeerUnreachable(f"This node is {self.stage}.", hint="See: kith status")
+        found = await self._links.ping(peer_id, timeout_s=timeout_s)
+        return found.rtt_ms, found.address
+
     async def disconnect(self, peer_id: str) -> None:
         """Close every connection to this peer; the links call it again and greet anew."""
         if self._network is not None:

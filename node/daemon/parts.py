@@ -6,7 +6,7 @@ Must not know the life of the node: who starts, in what order, and how it ends.
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, date
 from pathlib import Path
 
 import trio
@@ -27,6 +27,7 @@ from node.config import Config, set_value
 from node.daemon.composition import Composition
 from node.daemon.conversations import Conversations
 from node.daemon.doctor import Doctor
+from node.daemon.grant_desk import GrantDesk
 from node.daemon.grants import Grants
 from node.daemon.ledger import LedgerDesk
 from node.daemon.local_model import OwnModel
@@ -99,6 +100,8 @@ class Parts:
     vault: FollowingVault
     pair: "PairSlot"
 
+    grant_desk: GrantDesk
+    inference: InferenceServer
 
 class PairSlot:
     """Where the pairing service is put once it exists: strangers' streams go to it, and are dropped before that."""
@@ -185,7 +188,10 @@ def build_parts(
         return found[0] if found else "brackets"
 
     roster: Roster
-    book = PeerBook(database, identity, clock, cut=lambda peer_id: roster.cut(peer_id))
+    book = PeerBook(
+        database, identity, clock, cut=lambda peer_id: roster.cut(peer_id),
+        widened=lambda peer_id: roster.widened(peer_id),
+    )
     grants = Grants(book, clock)
     roster = Roster(database, book, grants, clock, style_of)
     serving = Serving(name, engine, grants, roster)
@@ -236,10 +242,16 @@ def build_parts(
     pair = PairSlot()
     serving.attach(
         networking=networking,
-        inference=InferenceServer(
-            engine, grants, QuotaBook(StoredUsage(database), lambda: clock.now().astimezone(UTC).date())
-        ),
+        inference=inference,
         queries=QueryServer(fts, grants, shares, guard, guard),
+
+    def today() -> date:
+        return clock.now().astimezone(UTC).date()
+
+    quota = QuotaBook(StoredUsage(database), today)
+    grant_desk = GrantDesk(roster=roster, book=book, quota=quota, database=database, clock=clock, today=today)
+    inference = InferenceServer(engine, grants, quota, grant_desk.note_refusal)
+    roster.end_streams = inference.cut
         receiver=Receiver(database, clock, lambda peer_id, message_id: None),
         deliverer=deliverer,
         pair=lambda channel: pair.serve(channel),
@@ -255,3 +267,4 @@ def build_parts(
         ledger_desk=LedgerDesk(ledger, roster, clock),
         shelf=shelf, searching=searching, doctor=doctor, desk=desk, vault=vault, pair=pair,
     )
+        grant_desk=grant_desk, inference=inference,

@@ -26,6 +26,11 @@ from protocol.frames.link import ModelAdvert
 
 __all__ = ["Presence", "Roster"]
 
+
+async def _nothing(peer_id: str) -> None:
+    """No service runs for a peer yet."""
+
+
 REFUSAL_REMEMBERED_S = 10.0
 
 
@@ -71,6 +76,8 @@ class Roster:
         self._style_of = style_of
         self._states: dict[str, _State] = {}
         self.networking: Networking | None = None
+        self.end_streams: Callable[[str], Awaitable[None]] = _nothing
+        """Ends what runs for a peer and tells it why, before its connection is dropped. Bounded."""
         self.on_change: Callable[[str, bool], None] = lambda peer_id, present: None
 
     async def load(self) -> None:
@@ -82,7 +89,10 @@ class Roster:
         """Take a peer that was just stored into use: grants, admission, link."""
         await self._grants.load(row.peer_id)
         known = self._states.get(row.peer_id)
-        self._states[row.peer_id] = _State(row, known.presence if known else None)
+        if known is None:
+            self._states[row.peer_id] = _State(row)
+        else:
+            known.row = row
         if self.networking is not None and row.trust != Trust.NONE:
             self.networking.know(row.peer_id, row.addresses)
 
@@ -139,6 +149,11 @@ class Roster:
         """True while the peer's link beats."""
         state = self._states.get(peer_id)
         return state is not None and state.presence is not None
+
+    def allows_us(self, peer_id: str) -> frozenset[str] | None:
+        """What a present peer lets this node use, as it greeted; None when it is not here."""
+        state = self._states.get(peer_id)
+        return state.presence.capabilities if state is not None and state.presence is not None else None
 
     def granting(self, service: str) -> list[str]:
         """Present peers that let this node use a service."""
@@ -244,6 +259,7 @@ class Roster:
         """Close everything of this peer; it may come back if it is still paired and trusted. The peer book calls
         this."""
         await self._grants.load(peer_id)
+        await self.end_streams(peer_id)
         if self.networking is None:
             return
         row = await self._book.get(peer_id)
@@ -251,3 +267,9 @@ class Roster:
             await self.networking.forget(peer_id)
         else:
             await self.networking.disconnect(peer_id)
+
+    async def widened(self, peer_id: str) -> None:
+        """The peer may do more now: tell it with a new greeting, and let its streams run. The peer book calls this."""
+        await self._grants.load(peer_id)
+        if self.networking is not None:
+            self.networking.regreet(peer_id)

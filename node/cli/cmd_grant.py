@@ -1,0 +1,94 @@
+"""kith grant: what a peer may do here, how much of it was used, changing it, taking it back."""
+
+from datetime import datetime
+from typing import Any
+
+import click
+
+from node.cli.options import json_option, session
+
+
+def render(view: dict[str, Any]) -> str:
+    """One grant as text; times in this machine's zone."""
+    head = f"{view['peer']}   trusted as {view['trust']}   "
+    if view["state"] == "none":
+        lines = [head + "may do nothing here"]
+    else:
+        over = "until" if view["state"] == "in force" else "RAN OUT"
+        lines = [
+            head + f"grant {view['epoch']}",
+            f"  services       {', '.join(view['services']) or 'none'}",
+            f"  {over:<14} {_local(view['until'])}",
+        ]
+        if "infer" in view["services"]:
+            lines += [
+                f"  models         {', '.join('all' if one == '*' else one for one in view['models']) or 'none'}",
+                f"  tokens a day   {view['tokens_per_day']:,}",
+                f"  context        {view['max_context']:,} tokens",
+                f"  at once        {view['max_concurrency']:,}",
+            ]
+    lines.append(
+        f"  used today     {view['tokens_today']:,} tokens in {view['requests_today']:,} requests; "
+        f"{view['running']:,} running"
+    )
+    lines += [f"  refused        {_local(refusal['at'])}  {refusal['text']}" for refusal in view["refusals"][-5:]]
+    if view["allows_us"] is not None:
+        lines.append(f"  it allows us   {', '.join(view['allows_us']) or 'nothing'}")
+    return "\n".join(lines)
+
+
+def _local(moment: str) -> str:
+    return datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
+    return None if value is None else [name.strip() for name in value.split(",") if name.strip()]
+
+
+@click.group("grant")
+def command() -> None:
+    """Show, change or revoke what a peer may do here."""
+
+
+@command.command("show")
+@click.argument("peer")
+@json_option
+@click.pass_context
+def show(ctx: click.Context, peer: str) -> None:
+    """What PEER may do here, and what it used today (UTC)."""
+    at = session(ctx)
+    view = at.client().get(f"/v1/peers/{peer}/grant")
+    at.data(render(view), view)
+
+
+@command.command("edit")
+@click.argument("peer")
+@click.option("--services", callback=_names, metavar="LIST", help="Of infer, search, mail; with commas. '' for none.")
+@click.option("--models", callback=_names, metavar="LIST", help="Names or digests, with commas; * for all.")
+@click.option("--tokens-per-day", type=click.IntRange(min=0), help="Prompt and answer together, per UTC day.")
+@click.option("--max-context", type=click.IntRange(min=0), metavar="TOKENS", help="Longest prompt with its answer.")
+@click.option("--max-concurrency", type=click.IntRange(min=0), metavar="N", help="Requests at once.")
+@click.option("--until", metavar="DATE", help="2027-01-31 (its end) or 2027-01-31T18:00.")
+@json_option
+@click.pass_context
+def edit(ctx: click.Context, /, peer: str, **given: Any) -> None:
+    """Change what PEER may do here. What is not said stays as it is.
+
+    When the new grant allows less than the old one, running answers for PEER are cut.
+    """
+    at = session(ctx)
+    view = at.client().patch(f"/v1/peers/{peer}/grant", {key: it for key, it in given.items() if it is not None})
+    at.data(render(view), view)
+
+
+@command.command("revoke")
+@click.argument("peer")
+@json_option
+@click.pass_context
+def revoke(ctx: click.Context, peer: str) -> None:
+    """Take PEER's grant back and cut what runs. It stays paired, and may do nothing."""
+    at = session(ctx)
+    view = at.client().delete(f"/v1/peers/{peer}/grant")
+    name = view["peer"]
+    again = f"kith grant edit {name} --services LIST"
+    at.data(f"{name} may do nothing here now. To grant it something again: {again}", view)

@@ -1,0 +1,104 @@
+"""What each peer may do here, for the owner to see, change and take back. Implements node.api.ports.Granting.
+
+No frame carries a changed grant: the peer learns its services when the link greets it anew, and its numbers by
+refusals, which name the limit. Must not know how a grant is checked or counted.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time
+
+from node.api.ports import GrantChange
+from node.api.views import GrantView, RefusalView
+from node.clock import Clock, to_ms
+from node.daemon.peers import Roster
+from node.errors import UsageError
+from node.identity.granting import TermsChange
+from node.identity.peerbook import PeerBook
+from node.store import usage
+from node.store.database import Database
+from offload.quota import QuotaBook
+from offload.refusals import limit_in_words
+
+__all__ = ["GrantDesk", "read_until"]
+
+log = logging.getLogger(__name__)
+
+REFUSALS_KEPT = 100
+
+
+class GrantDesk:
+    """One per node. note_refusal() is called by the services as they refuse."""
+
+    def __init__(
+        self, *, roster: Roster, book: PeerBook, quota: QuotaBook, database: Database, clock: Clock,
+        today: Callable[[], date],
+    ) -> None:
+        self._roster = roster
+        self._book = book
+        self._quota = quota
+        self._database = database
+        self._clock = clock
+        self._today = today
+        self._refusals: deque[tuple[str, RefusalView]] = deque(maxlen=REFUSALS_KEPT)
+
+    def note_refusal(self, peer_id: str, code: str, limit: int | None) -> None:
+        """A service refused or broke off what this peer asked for."""
+        words = limit_in_words(code, limit)
+        log.info("refused a request of %s: %s", peer_id, words)
+        at = self._clock.now().isoformat(timespec="seconds")
+        self._refusals.append((peer_id, RefusalView(at=at, code=code, limit=limit, text=words)))
+
+    async def show(self, name: str) -> GrantView:
+        """The grant of one peer and what was used of it. Raises UnknownPeer, AmbiguousPeer."""
+        peer = await self._book.find(self._roster.find(name))
+        grant = await self._book.issued_to(peer.peer_id)
+        day = await self._database.read(usage.on_day, peer.peer_id, self._today().isoformat())
+        state = "none"
+        if grant is not None:
+            state = "in force" if to_ms(self._clock.now()) // 1000 <= grant.not_after_s else "expired"
+        allows_us = self._roster.allows_us(peer.peer_id)
+        return GrantView(
+            peer=peer.name, peer_id=peer.peer_id, trust=peer.trust, state=state,
+            services=list(grant.services) if grant else [], models=list(grant.models) if grant else [],
+            tokens_per_day=grant.tokens_per_day if grant else 0, max_context=grant.max_context if grant else 0,
+            max_concurrency=grant.max_concurrency if grant else 0,
+            until=datetime.fromtimestamp(grant.not_after_s, UTC).isoformat() if grant else None,
+            epoch=grant.epoch if grant else None,
+            tokens_today=await self._quota.used_today(peer.peer_id), requests_today=day.requests,
+            running=self._quota.running(peer.peer_id),
+            refusals=[refusal for peer_id, refusal in self._refusals if peer_id == peer.peer_id],
+            allows_us=None if allows_us is None else sorted(allows_us),
+        )
+
+    async def edit(self, name: str, change: GrantChange) -> GrantView:
+        """Replace the grant by one that differs in what is said. Raises UnknownPeer, AmbiguousPeer, UsageError."""
+        wanted = TermsChange(
+            None if change.services is None else tuple(change.services),
+            None if change.models is None else tuple(change.models),
+            change.tokens_per_day, change.max_context, change.max_concurrency,
+            None if change.until is None else read_until(change.until),
+        )
+        if wanted == TermsChange():
+            raise UsageError("Nothing was said to change.", hint="See what can be: kith grant edit --help")
+        peer = await self._book.edit_grant(self._roster.find(name), wanted)
+        return await self.show(peer.peer_id)
+
+    async def revoke(self, name: str) -> GrantView:
+        """Take the grant back; the peer's streams are cut before this returns. Raises UnknownPeer, AmbiguousPeer."""
+        peer = await self._book.revoke_grant(self._roster.find(name))
+        return await self.show(peer.peer_id)
+
+
+def read_until(text: str) -> datetime:
+    """The moment that a date or a time means: the end of that day, in this machine's zone where none is said.
+
+    Raises UsageError.
+    """
+    try:
+        if len(text) == len("2027-01-31"):
+            return datetime.combine(date.fromisoformat(text), time(23, 59, 59)).astimezone()
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError):
+        raise UsageError(f"{text!r} is no date.", hint="Write it as 2027-01-31 or 2027-01-31T18:00.") from None
