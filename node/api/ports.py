@@ -256,9 +256,9 @@ class Services:
     asking: Asking | None = None
     pairing: Pairing | None = None
     peers: Peers | None = None
+    granting: Granting | None = None
     ledger: Ledger | None = None
     models: Models | None = None
     messages: Messages | None = None
     searching: Searching | None = None
     conversations: Conversations | None = None
-    granting: Granting | None = None

@@ -61,6 +61,7 @@ from node.store.database import Database
 from node.store.fts import FtsIndex
 from node.zone import owner_zone
 from offload.joined_engine import JoinedEngine
+from offload.kv_vault import KvVault
 from offload.local_engine import LocalEngine
 from offload.model_host import HostLimits
 from offload.quota import QuotaBook
@@ -99,9 +100,9 @@ class Parts:
     desk: OwnerDesk
     vault: FollowingVault
     pair: "PairSlot"
-
     grant_desk: GrantDesk
     inference: InferenceServer
+
 
 class PairSlot:
     """Where the pairing service is put once it exists: strangers' streams go to it, and are dropped before that."""
@@ -240,10 +241,6 @@ def build_parts(
         database, egress, lambda peer_id: networking.open_channel(peer_id, MAIL), roster.view, clock
     )
     pair = PairSlot()
-    serving.attach(
-        networking=networking,
-        inference=inference,
-        queries=QueryServer(fts, grants, shares, guard, guard),
 
     def today() -> date:
         return clock.now().astimezone(UTC).date()
@@ -252,6 +249,10 @@ def build_parts(
     grant_desk = GrantDesk(roster=roster, book=book, quota=quota, database=database, clock=clock, today=today)
     inference = InferenceServer(engine, grants, quota, grant_desk.note_refusal)
     roster.end_streams = inference.cut
+    serving.attach(
+        networking=networking,
+        inference=inference,
+        queries=QueryServer(fts, grants, shares, guard, guard),
         receiver=Receiver(database, clock, lambda peer_id, message_id: None),
         deliverer=deliverer,
         pair=lambda channel: pair.serve(channel),
@@ -263,8 +264,8 @@ def build_parts(
     return Parts(
         engine=engine, scan=scan, gate=gate, networking=networking, roster=roster, serving=serving,
         deliverer=deliverer, outbox=Outbox(database, egress, clock, entropy), agent=agent,
-        conversations=Conversations(database, egress.forget), ledger=ledger,
+        conversations=Conversations(database, egress.forget, lambda: engine.forget("owner")), ledger=ledger,
         ledger_desk=LedgerDesk(ledger, roster, clock),
         shelf=shelf, searching=searching, doctor=doctor, desk=desk, vault=vault, pair=pair,
-    )
         grant_desk=grant_desk, inference=inference,
+    )
