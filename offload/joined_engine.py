@@ -55,6 +55,10 @@ class JoinedEngine:
         upstream = await self._upstream.health()
         return upstream if local.state == "no_model" or self._is_default(upstream.model) else local
 
+    async def forget(self, principal: str) -> None:
+        """Erase what this device remembers of a principal's prompts."""
+        await self._local.forget(principal)
+
     def rescan(self) -> None:
         """Look at the folders anew before the next request."""
         self._local.rescan()

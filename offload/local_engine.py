@@ -19,6 +19,7 @@ from offload.catalogue import Catalogue, ModelFile
 from offload.child.policy import RestartPolicy
 from offload.errors import EngineBusy, EngineStopped, ModelChanged, ModelUnknown, NoModel
 from offload.kernels import KernelVerdict
+from offload.kv_vault import KvVault
 from offload.model_host import HostLimits, ModelHost
 from offload.ports import EngineHealth, EngineState, Event, GenerateRequest, ModelInfo, Prompt
 from offload.request_limits import check_prompt, check_request
@@ -35,9 +36,11 @@ class LocalEngine:
     def __init__(
         self, models_dirs: Sequence[Path], *, cache_dir: Path | None = None, default_model: str | None = None,
         limits: HostLimits | None = None, threads: int | None = None, most_loaded: int = 1,
-        policy: RestartPolicy | None = None,
+        policy: RestartPolicy | None = None, vault: KvVault | None = None,
     ) -> None:
-        """cache_dir: where digests and the CPU's verdict are remembered, no text of anyone; None: nowhere.
+        """vault: what was read of a prompt is kept on disk, sealed by its keys; None: in memory only.
+
+        cache_dir: where digests and the CPU's verdict are remembered, no text of anyone; None: nowhere.
 
         default_model: name or digest. threads: None for all physical cores. most_loaded: worker processes at once; an
         idle one makes room for another.
@@ -48,6 +51,7 @@ class LocalEngine:
         self._limits = replace(limits or HostLimits(), threads=threads or physical_cores())
         self._most_loaded = most_loaded
         self._policy = policy
+        self._vault = vault
         self._hosts: dict[str, tuple[ModelHost, trio.CancelScope]] = {}
         self._nursery: trio.Nursery | None = None
         self._scanning = trio.Lock()
@@ -62,7 +66,11 @@ class LocalEngine:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
                 task_status.started()
-                await trio.sleep_forever()
+                try:
+                    await trio.sleep_forever()
+                finally:
+                    self._nursery = None
+                    await self._end_hosts()
         finally:
             self._nursery = None
 
@@ -101,6 +109,16 @@ class LocalEngine:
     async def warm(self, model: str | None = None) -> None:
         """Load a model before anyone asks. Raises EngineError."""
         await (await self._host_for(model)).ready()
+
+    async def forget(self, principal: str) -> None:
+        """Erase what is remembered of a principal's prompts, in memory and on disk; a disk's refusal is logged."""
+        for host, _ in list(self._hosts.values()):
+            await host.forget(principal)
+        if self._vault is not None:
+            try:
+                await trio.to_thread.run_sync(self._vault.erase, principal)
+            except OSError as error:
+                _log.warning("what the engine has on disk of a principal was not erased: %s", error.strerror)
 
     def rescan(self) -> None:
         """Look at the folders anew before the next request: a model was added or removed."""
@@ -148,12 +166,24 @@ class LocalEngine:
                 idle = next((key for key, (host, _) in self._hosts.items() if not host.busy), None)
                 if idle is None:
                     raise EngineBusy("Another model is at work and there is no room for a second one.")
-                self._hosts.pop(idle)[1].cancel()
-            host = ModelHost(model, self._limits, self._kernels, policy=self._policy)
-            scope = trio.CancelScope()
+                leaving, scope = self._hosts.pop(idle)
+                await leaving.rest()
+                scope.cancel()
+            host = ModelHost(model, self._limits, self._kernels, policy=self._policy, vault=self._vault)
+            scope = trio.CancelScope(shield=True)       # ended by _end_hosts, after it could put away what it remembers
             self._hosts[model.digest] = (host, scope)
             self._nursery.start_soon(self._run_host, host, scope)
             return host
+
+    async def _end_hosts(self) -> None:
+        """Fail what is open, let the workers write what they remember, end them."""
+        hosts = list(self._hosts.values())
+        with trio.CancelScope(shield=True):     # each rest() has a deadline
+            async with trio.open_nursery() as nursery:
+                for host, _ in hosts:
+                    nursery.start_soon(host.rest)
+        for _, scope in hosts:
+            scope.cancel()
 
     @staticmethod
     async def _run_host(host: ModelHost, scope: trio.CancelScope) -> None:

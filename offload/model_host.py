@@ -25,15 +25,19 @@ from offload.errors import (
     WorkerStalled,
 )
 from offload.kernels import KernelVerdict
+from offload.kv_vault import KvVault, WorkerKeys
 from offload.ports import Event, Failed, Finished, GenerateRequest, Piece, Prompt
 from offload.worker_frames import (
     CancelJob,
     CannotStart,
     Count,
     Counted,
+    Forget,
     Ping,
     Pong,
     Ready,
+    Rest,
+    Rested,
     Serve,
     Step,
     Submit,
@@ -48,6 +52,7 @@ _PONG_DEADLINE_S = 30.0
 _STALL_S = 120.0
 _COUNT_DEADLINE_S = 30.0
 _CANCEL_DEADLINE_S = 2.0
+_REST_DEADLINE_S = 4.0
 _SPARE_EVENTS = 64
 _SPARE_CHARS = 4096
 _MOST_CHARS_PER_TOKEN = 512
@@ -91,7 +96,9 @@ class ModelHost:
 
     def __init__(
         self, model: ModelFile, limits: HostLimits, kernels: KernelVerdict, *, policy: RestartPolicy | None = None,
+        vault: KvVault | None = None,
     ) -> None:
+        """vault: keys for what the worker may keep on disk; None: it keeps nothing."""
         self.model = model
         self.limits = limits
         self.ready_facts: Ready | None = None
@@ -104,6 +111,8 @@ class ModelHost:
         self._counting: dict[int, _Counting] = {}
         self._numbers = 0
         self._unusable = False
+        self._keys = WorkerKeys(vault, model.digest)
+        self._rested = trio.Event()
         self._pong_s = 0.0
         self._moved: tuple[int, float] = (0, 0.0)
         self.supervisor = Supervisor(
@@ -143,8 +152,11 @@ class ModelHost:
         self._jobs[job.job_id] = job
         try:
             child = await self._child()
-            order = Submit(msgspec.structs.replace(request, request_id=job.job_id))
+            unlock, key = await self._keys.for_request(request.principal)
+            order = Submit(msgspec.structs.replace(request, request_id=job.job_id), key)
             job.sent = True
+            if unlock is not None:
+                await child.send(encode(unlock))
             await child.send(encode(order))
         except ChildGone:
             # The death notice lies in the inbox or is about to.
@@ -167,6 +179,30 @@ class ModelHost:
                 await child.send(encode(CancelJob(job.job_id)))
             except ChildGone:
                 _log.debug("the worker was gone before a cancel reached it")
+
+    async def rest(self) -> None:
+        """Have the worker write what it remembers, before it is ended. Whoever still waits is told that it stops."""
+        self._fail_all(EngineStopped())
+        child = self.supervisor.child
+        if not self._keys.folder or child is None or self.supervisor.state != "ready":
+            return
+        self._rested = trio.Event()
+        with trio.move_on_after(_REST_DEADLINE_S):
+            try:
+                await child.send(encode(Rest()))
+                await self._rested.wait()
+            except ChildGone:
+                _log.debug("the worker was gone before it could put away what it remembers")
+
+    async def forget(self, principal: str) -> None:
+        """Have the worker forget all of a principal. Never raises ChildError."""
+        self._keys.forget(principal)
+        child = self.supervisor.child
+        if child is not None and self.supervisor.state == "ready":
+            try:
+                await child.send(encode(Forget(principal)))
+            except ChildGone:
+                _log.debug("the worker was gone, and what it remembered with it")
 
     async def count(self, prompt: Prompt) -> int:
         """Tokens of a prompt. Raises EngineError."""
@@ -212,10 +248,11 @@ class ModelHost:
     def greeting(self) -> bytes:
         """Which model, and with how much."""
         self._fast = self._kernels.fast
+        self._keys.begin()
         return encode(Serve(
             model_path=str(self.model.path), digest=self.model.digest, context_tokens=self.limits.context_tokens,
             slots=self.limits.slots, queue_limit=self.limits.queue_limit, threads=self.limits.threads,
-            extra_buffers=self._fast))
+            extra_buffers=self._fast, cache_folder=self._keys.folder, cache_limit_bytes=self._keys.limit_bytes))
 
     def became_ready(self, payload: bytes) -> None:
         """Take note of the box and the model's facts, or of why it can't be loaded."""
@@ -247,6 +284,8 @@ class ModelHost:
                 if counting is not None:
                     counting.result = counted
                     counting.done.set()
+            case Rested():
+                self._rested.set()
             case Pong() as pong:
                 self._pong_s = trio.current_time()
                 self.running, self.queued = pong.running, pong.queued
@@ -336,9 +375,9 @@ def _plain(text: str) -> str:
     return "".join(char for char in text[:_MOST_SHOWN_CHARS] if char.isprintable())
 
 
-def _decoded(payload: bytes) -> Ready | CannotStart | Step | Counted | Pong | None:
+def _decoded(payload: bytes) -> Ready | CannotStart | Step | Counted | Pong | Rested | None:
     try:
         report = decode_report(payload)
     except msgspec.DecodeError as error:
         raise ChildError("it sent what can't be read") from error
-    return report if isinstance(report, Ready | CannotStart | Step | Counted | Pong) else None
+    return report if isinstance(report, Ready | CannotStart | Step | Counted | Pong | Rested) else None

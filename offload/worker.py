@@ -10,6 +10,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
 
 from offload.child.box import enter_box, limit_memory, limit_resources, runtime_paths, tie_to_parent
 from offload.child.boxprobe import probe_box
@@ -17,6 +19,7 @@ from offload.child.frames import BlockingPipe
 from offload.engine.answer import Answer, prepare_answer
 from offload.engine.chat import PromptReader
 from offload.engine.context import Context
+from offload.engine.kvfiles import KvFiles
 from offload.engine.library import Model, instruction_sets, open_library
 from offload.engine.quantise import quantise
 from offload.engine.scheduler import Events, Scheduler, failed
@@ -29,12 +32,17 @@ from offload.worker_frames import (
     Converted,
     Count,
     Counted,
+    FileKey,
+    Forget,
     Ping,
     Pong,
     Ready,
+    Rest,
+    Rested,
     Serve,
     Step,
     Submit,
+    Unlock,
     decode_opening,
     decode_order,
     encode,
@@ -51,6 +59,18 @@ _WORST_CACHE_BYTES = 384 * 1024
 # Remembered beside the answers at work: only names for cells, unless each sequence has a state of its own in memory.
 _KEPT_SEQUENCES = 24
 _KEPT_STATES = 4
+_IDLE_BEFORE_WRITING_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """An answer ready to be written, and the key for a file of it."""
+
+    answer: Answer
+    file_key: FileKey | None
+
+
+_DeskOrder = _Prepared | CancelJob | Unlock | Forget | Rest
 
 
 class _Desk:
@@ -58,19 +78,18 @@ class _Desk:
 
     def __init__(self) -> None:
         self._arrived = threading.Condition()
-        self._orders: deque[Answer | CancelJob] = deque()
+        self._orders: deque[_DeskOrder] = deque()
 
-    def put(self, order: Answer | CancelJob) -> None:
+    def put(self, order: _DeskOrder) -> None:
         """Leave an order."""
         with self._arrived:
             self._orders.append(order)
             self._arrived.notify()
 
-    def take(self, *, wait: bool) -> list[Answer | CancelJob]:
-        """Everything that waits; with `wait`, at least one."""
+    def take(self, *, wait_s: float | None) -> list[_DeskOrder]:
+        """Everything that waits; when there is nothing, what comes within wait_s, None for ever."""
         with self._arrived:
-            while wait and not self._orders:
-                self._arrived.wait()
+            self._arrived.wait_for(lambda: self._orders, wait_s)
             orders = list(self._orders)
             self._orders.clear()
             return orders
@@ -110,10 +129,31 @@ class _Lanes:
     def __init__(self, setup: Serve, model: Model, context: Context) -> None:
         self._setup = setup
         self._model = model
+        self.files: KvFiles | None = None
+        if setup.cache_folder:
+            binding = f"{setup.digest} {version('llama_cpp_python')} {instruction_sets()} f16 unified"
+            self.files = KvFiles(setup.cache_folder, binding=binding, limit_bytes=setup.cache_limit_bytes)
         self._normal = self._scheduler(context, exact=False)
         self._exact: Scheduler | None = None
         self.contexts = [context]
         self.schedulers = [self._normal]
+
+    def cancel_all(self) -> None:
+        """Drop every answer, unsaid."""
+        for lane in self.schedulers:
+            for request_id in lane.request_ids:
+                lane.cancel(request_id)
+
+    def put_away(self) -> bool:
+        """Write something that is remembered to disk; False when nothing is left to write."""
+        return self.files is not None and self._normal.put_away()
+
+    def forget(self, principal: str) -> None:
+        """Remember nothing of this principal, here and on disk."""
+        for lane in self.schedulers:
+            lane.forget(principal)
+        if self.files is not None:
+            self.files.forget(principal)
 
     def submit(self, answer: Answer) -> Events:
         """Hand an answer to its lane."""
@@ -137,7 +177,7 @@ class _Lanes:
         return Scheduler(
             context, slots=1 if exact else setup.slots, queue_limit=setup.queue_limit, now_s=time.perf_counter,
             kept=0 if exact else context.sequences - setup.slots, model_digest=setup.digest,
-            can_cut=not self._model.keeps_state_per_sequence, exact=exact)
+            can_cut=not self._model.keeps_state_per_sequence, exact=exact, files=None if exact else self.files)
 
     @property
     def has_work(self) -> bool:
@@ -152,16 +192,36 @@ class _Lanes:
 
 
 def _decode_for_ever(pipe: BlockingPipe, desk: _Desk, lanes: _Lanes) -> None:
-    """One frame per step, however many answers it moved; the lanes take turns."""
+    """One frame per step, however many answers it moved; the lanes take turns. Idle time is for the files."""
+    written = True
     while True:
-        for order in desk.take(wait=not lanes.has_work):
-            if isinstance(order, CancelJob):
-                _tell(pipe, [event for lane in lanes.schedulers for event in lane.cancel(order.request_id)])
-            else:
-                _tell(pipe, lanes.submit(order))
+        orders = desk.take(wait_s=0 if lanes.has_work else None if written else _IDLE_BEFORE_WRITING_S)
+        for order in orders:
+            _carry_out(order, pipe, lanes)
+        written = not (orders or lanes.has_work) and not lanes.put_away()
         for lane in lanes.schedulers:
             if lane.has_work:
                 _tell(pipe, lane.step())
+
+
+def _carry_out(order: _DeskOrder, pipe: BlockingPipe, lanes: _Lanes) -> None:
+    match order:
+        case _Prepared(answer=answer, file_key=key):
+            if key is not None and lanes.files is not None:
+                lanes.files.spare(answer.principal, key)
+            _tell(pipe, lanes.submit(answer))
+        case CancelJob(request_id=request_id):
+            _tell(pipe, [event for lane in lanes.schedulers for event in lane.cancel(request_id)])
+        case Unlock(principal=principal, keys=keys):
+            if lanes.files is not None:
+                lanes.files.unlock(principal, keys)
+        case Forget(principal=principal):
+            lanes.forget(principal)
+        case Rest():
+            lanes.cancel_all()
+            while lanes.put_away():
+                pass
+            pipe.write(encode(Rested()))
 
 
 def _tell(pipe: BlockingPipe, events: Events) -> None:
@@ -194,22 +254,22 @@ class _Clerk:
 
     def _carry_out(self, payload: bytes) -> None:
         match decode_order(payload):
-            case Submit(request=request):
-                self._prepare(request)
-            case CancelJob() as order:
+            case Submit(request=request, file_key=key):
+                self._prepare(request, key)
+            case CancelJob() | Unlock() | Forget() | Rest() as order:
                 self._desk.put(order)
             case Count() as order:
                 self._pipe.write(encode(self._count(order)))
             case Ping():
                 self._pipe.write(encode(self._lanes.status()))
 
-    def _prepare(self, request: GenerateRequest) -> None:
+    def _prepare(self, request: GenerateRequest, file_key: FileKey | None) -> None:
         try:
             answer = prepare_answer(request, self._model, self._reader, context_tokens=self._context_tokens)
         except EngineError as error:
             self._pipe.write(encode(Step([(request.request_id, failed(error))])))
         else:
-            self._desk.put(answer)
+            self._desk.put(_Prepared(answer, file_key))
 
     def _count(self, order: Count) -> Counted:
         try:

@@ -9,13 +9,17 @@ import msgspec
 from offload.ports import Event, GenerateRequest, Prompt
 
 __all__ = [
-    "CancelJob", "CannotStart", "Convert", "Converted", "Count", "Counted", "Opening", "Order", "Ping", "Pong", "Ready",
-    "Report", "Serve", "Step", "Submit", "decode_opening", "decode_order", "decode_report", "encode",
+    "CancelJob", "CannotStart", "Convert", "Converted", "Count", "Counted", "FileKey", "Forget", "Opening", "Order",
+    "Ping", "Pong", "Ready", "Report", "Rest", "Rested", "Serve", "Step", "Submit", "Unlock", "decode_opening",
+    "decode_order", "decode_report", "encode",
 ]
 
 
 class Serve(msgspec.Struct, frozen=True, tag="serve", kw_only=True):
-    """Opening: load this model and answer. cache_folder is the only writable path, empty for none."""
+    """Opening: load this model and answer.
+
+    cache_folder is the only writable path, empty for none; its files may take cache_limit_bytes.
+    """
 
     model_path: str
     digest: str
@@ -25,6 +29,7 @@ class Serve(msgspec.Struct, frozen=True, tag="serve", kw_only=True):
     threads: int
     extra_buffers: bool
     cache_folder: str = ""
+    cache_limit_bytes: int = 0
 
 
 class Convert(msgspec.Struct, frozen=True, tag="convert"):
@@ -35,10 +40,35 @@ class Convert(msgspec.Struct, frozen=True, tag="convert"):
     quantisation: str
 
 
+class FileKey(msgspec.Struct, frozen=True):
+    """The name of a file in the cache folder and the 32 bytes that open it and no other."""
+
+    name: str
+    key: bytes
+
+
 class Submit(msgspec.Struct, frozen=True, tag="submit"):
-    """Order: answer this."""
+    """Order: answer this. file_key: for one new file of its principal."""
 
     request: GenerateRequest
+    file_key: FileKey | None = None
+
+
+class Unlock(msgspec.Struct, frozen=True, tag="unlock"):
+    """Order: these files are a principal's; comes before its first request."""
+
+    principal: str
+    keys: list[FileKey]
+
+
+class Forget(msgspec.Struct, frozen=True, tag="forget"):
+    """Order: remember nothing of this principal, in memory and on disk."""
+
+    principal: str
+
+
+class Rest(msgspec.Struct, frozen=True, tag="rest"):
+    """Order: drop all answers, write what is remembered, say Rested."""
 
 
 class CancelJob(msgspec.Struct, frozen=True, tag="cancel"):
@@ -99,6 +129,10 @@ class Counted(msgspec.Struct, frozen=True, tag="counted"):
     message: str = ""
 
 
+class Rested(msgspec.Struct, frozen=True, tag="rested"):
+    """Report: what was worth it is on disk."""
+
+
 class Pong(msgspec.Struct, frozen=True, tag="pong"):
     """Report: decodes done since the start, answers at work and waiting."""
 
@@ -108,8 +142,8 @@ class Pong(msgspec.Struct, frozen=True, tag="pong"):
 
 
 Opening = Serve | Convert
-Order = Submit | CancelJob | Count | Ping
-Report = Ready | CannotStart | Converted | Step | Counted | Pong
+Order = Submit | CancelJob | Count | Ping | Unlock | Forget | Rest
+Report = Ready | CannotStart | Converted | Step | Counted | Pong | Rested
 
 _encoder = msgspec.msgpack.Encoder()
 _openings: msgspec.msgpack.Decoder[Opening] = msgspec.msgpack.Decoder(Opening)

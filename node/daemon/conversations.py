@@ -4,7 +4,7 @@ Must not know how a turn came about: the agent writes them.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from node.api.views import ConversationView, TurnView
@@ -22,10 +22,13 @@ __all__ = ["Conversations"]
 class Conversations:
     """All conversations of this node."""
 
-    def __init__(self, database: Database, forget: Callable[[str], None]) -> None:
-        """forget: drop what the guard remembers of a conversation."""
+    def __init__(
+        self, database: Database, forget: Callable[[str], None], forget_prompts: Callable[[], Awaitable[None]],
+    ) -> None:
+        """forget: drop what the guard remembers of a conversation. forget_prompts: what the engine does, of all."""
         self._database = database
         self._forget = forget
+        self._forget_prompts = forget_prompts
 
     async def all(self, limit: int) -> list[ConversationView]:
         """Newest first, without turns."""
@@ -43,6 +46,7 @@ class Conversations:
         await self._database.write(conversations.delete, found.conversation_id)
         await self._database.shrink_log()
         self._forget(found.conversation_id)
+        await self._forget_prompts()
         return found.conversation_id
 
     async def resolve(self, name: str) -> Conversation:

@@ -181,6 +181,7 @@ def build_parts(
         [paths.models_dir, *(Path(one).expanduser() for one in settings.models.folders), SHARED_MODELS],
         cache_dir=paths.state_dir, default_model=settings.models.default or None,
         limits=HostLimits(context_tokens=settings.models.context_tokens), threads=settings.models.threads or None,
+        vault=KvVault(paths.kv_dir, identity.subkey("engine-files"), entropy.bytes),
     ), open_upstream(config), default_model=settings.models.default or None)
     scan = ScanWorker()
 
@@ -188,9 +189,14 @@ def build_parts(
         found = [info.placeholder_style for info in await engine.models() if info.digest == digest]
         return found[0] if found else "brackets"
 
+    async def cut(peer_id: str) -> None:
+        await roster.cut(peer_id)
+        if await book.get(peer_id) is None:
+            await engine.forget(peer_id)
+
     roster: Roster
     book = PeerBook(
-        database, identity, clock, cut=lambda peer_id: roster.cut(peer_id),
+        database, identity, clock, cut=cut,
         widened=lambda peer_id: roster.widened(peer_id),
     )
     grants = Grants(book, clock)

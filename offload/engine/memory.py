@@ -6,21 +6,21 @@ once. A model whose state can't be cut (recurrent, hybrid) goes back to checkpoi
 text or the pipe.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
 from offload.engine.answer import Answer
 from offload.engine.context import Context
+from offload.engine.kvfiles import Contents, KvFiles, Record, Space
 from offload.engine.prefix import PrefixTree
 
-__all__ = ["Checkpoint", "Memory", "Slot", "Space"]
-
-Space = tuple[str, str]     # principal, adapter
+__all__ = ["Checkpoint", "Memory", "Slot"]
 
 _OWNER = "owner"
 _NOBODY: Space = ("", "")
 _MOST_CHECKPOINTS = 4       # of one sequence; each holds the whole recurrent state
+_WORTH_TOKENS = 50          # reading so many anew costs more than a file
 _CHECKPOINT_BUDGET_BYTES = 256 * 1024 * 1024
 
 
@@ -70,15 +70,14 @@ class Memory:
     """The sequences of one context."""
 
     def __init__(
-        self, context: Context, *, sequences: int, can_cut: bool, remember: bool = True,
-        leaving: Callable[[Slot], None] | None = None,
+        self, context: Context, *, sequences: int, can_cut: bool, remember: bool = True, files: KvFiles | None = None,
     ) -> None:
-        """leaving: told of a remembered sequence that is about to be forgotten for want of room."""
+        """files: where sequences go that are worth keeping and have to leave, and come back from."""
         self.slots = [Slot(sequence) for sequence in range(sequences)]
         self._context = context
         self._can_cut = can_cut
         self._remember = remember
-        self._leaving = leaving
+        self._files = files
         self._trees: dict[Space, PrefixTree[Slot]] = {}
         self._origins = count(1)
         self._clock = count(1)
@@ -109,7 +108,8 @@ class Memory:
                 limit = min(same, len(prompt) - 1)
                 if limit < most:
                     break
-                keep, standing = self._usable(slot, limit), (slot.answer is None, -len(slot.tokens))
+                keep = self._usable(len(slot.tokens), [known.position for known in slot.checkpoints], limit)
+                standing = (slot.answer is None, -len(slot.tokens))
                 if keep and (best is None or (keep, standing) > (most, rank)):
                     best, most, rank = slot, keep, standing
         return best, most
@@ -130,6 +130,8 @@ class Memory:
         committed_cells: what the answers at work may still come to need. Makes room where that helps.
         """
         donor, keep = self.best(answer.space, answer.prompt)
+        if self._recall(answer, keep, committed_cells):
+            donor, keep = self.best(answer.space, answer.prompt)
         slot = self._claim(answer, donor, keep, committed_cells)
         if slot is None and donor is not None:
             slot = self._claim(answer, None, 0, committed_cells)
@@ -197,15 +199,57 @@ class Memory:
                 self._unknow(slot)
                 slot.space = _NOBODY
 
+    def put_away(self) -> bool:
+        """Write one idle sequence to disk that is not there yet; False when nothing is left to write."""
+        return any(self._save(slot) for slot in reversed(self.idle()))
+
     # -- inside
+
+    def _save(self, slot: Slot) -> bool:
+        if self._files is None or self._files.missing(slot.space, slot.tokens) < _WORTH_TOKENS:
+            return False
+        state = self._context.save(slot.sequence)
+        checkpoints = [(known.position, known.state) for known in slot.checkpoints]
+        return bool(state) and self._files.save(slot.space, slot.tokens, Contents(state, checkpoints))
+
+    def _recall(self, answer: Answer, keep: int, committed_cells: int) -> bool:
+        """Bring back from disk what saves enough reading. True: there is more in memory than before."""
+        record, usable = self._on_disk(answer)
+        if self._files is None or record is None or usable - keep < _WORTH_TOKENS:
+            return False
+        slot = next(iter(self.idle()), None)
+        if slot is None or not self._make_room({slot: 0}, (), len(record.tokens) + committed_cells):
+            return False
+        contents = self._files.load(record)
+        if contents is None or not self._context.load(slot.sequence, contents.state):
+            return False
+        slot.tokens = list(record.tokens)
+        slot.space, slot.used = record.space, next(self._clock)
+        slot.checkpoints = [Checkpoint(position, state) for position, state in contents.checkpoints]
+        self.note(slot)
+        return True
+
+    def _on_disk(self, answer: Answer) -> tuple[Record | None, int]:
+        best: Record | None = None
+        most = 0
+        if self._files is not None and self._remember:
+            for record, same in self._files.matches(answer.space, answer.prompt):
+                limit = min(same, len(answer.prompt) - 1)
+                if limit <= most:
+                    break
+                keep = self._usable(len(record.tokens), record.positions, limit)
+                if keep > most:
+                    best, most = record, keep
+        return best, most
 
     def _checkpoint_bytes(self) -> int:
         return sum(len(known.state) for known in {known for slot in self.slots for known in slot.checkpoints})
 
-    def _usable(self, slot: Slot, limit: int) -> int:
-        if self._can_cut or len(slot.tokens) <= limit:
+    def _usable(self, length: int, positions: Sequence[int], limit: int) -> int:
+        """How much of a sequence can be used where at most `limit` tokens are the same."""
+        if self._can_cut or length <= limit:
             return limit
-        return max((known.position for known in slot.checkpoints if known.position <= limit), default=0)
+        return max((position for position in positions if position <= limit), default=0)
 
     def _claim(self, answer: Answer, donor: Slot | None, keep: int, committed_cells: int) -> Slot | None:
         idle = self.idle()
@@ -216,21 +260,30 @@ class Memory:
         slot = donor if in_place and donor is not None else next((one for one in idle if one is not donor), None)
         if slot is None:
             return None
-        free = self._context.context_tokens - committed_cells - (answer.reserved_tokens - keep)
-        lengths = {slot: keep if in_place else 0}
-        for other in idle:
-            if self.used_cells(lengths) <= free:
-                break
-            if other is not slot and other is not donor and other.tokens:
-                lengths[other] = 0
-        if self.used_cells(lengths) > free:
+        wanted = committed_cells + answer.reserved_tokens - keep
+        if not self._make_room({slot: keep if in_place else 0}, (donor,), wanted):
             return None
-        for other in lengths:
-            if lengths[other] == 0 and other.tokens:
-                self._let_go(other)
         if donor is not None:
             self._begin_with(slot, donor, keep)
         return slot
+
+    def _make_room(self, lengths: dict[Slot, int], spared: Sequence[Slot | None], wanted_cells: int) -> bool:
+        """Let idle sequences go, least missed first, until so many more cells fit. False: they don't, all stays.
+
+        lengths: what is to be left of some slots anyway.
+        """
+        free = self._context.context_tokens - wanted_cells
+        for other in self.idle():
+            if self.used_cells(lengths) <= free:
+                break
+            if other not in lengths and other not in spared and other.tokens:
+                lengths[other] = 0
+        if self.used_cells(lengths) > free:
+            return False
+        for other, length in lengths.items():
+            if length == 0 and other.tokens:
+                self._let_go(other)
+        return True
 
     def _begin_with(self, slot: Slot, donor: Slot, keep: int) -> None:
         """Fill an empty slot with the beginning of another one, or cut a slot back to its own."""
@@ -259,8 +312,7 @@ class Memory:
         return True
 
     def _let_go(self, slot: Slot) -> None:
-        if self._leaving is not None:
-            self._leaving(slot)
+        self._save(slot)
         self.forget(slot)
 
     def _unknow(self, slot: Slot) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from offload.engine.answer import Answer
 from offload.engine.context import BATCH_TOKENS, Context
 from offload.engine.drafts import LONGEST_DRAFT
+from offload.engine.kvfiles import KvFiles
 from offload.engine.memory import Memory, Slot
 from offload.errors import EngineBusy, EngineError
 from offload.ports import Event, Failed, Queued, Started
@@ -36,17 +37,18 @@ class Scheduler:
 
     def __init__(
         self, context: Context, *, slots: int, queue_limit: int, now_s: Callable[[], float], model_digest: str = "",
-        kept: int = 0, can_cut: bool = True, exact: bool = False,
+        kept: int = 0, can_cut: bool = True, exact: bool = False, files: KvFiles | None = None,
     ) -> None:
         """queue_limit: how many may wait, of the owner's and of all peers' each.
 
         kept: sequences that are remembered beside those of `slots` answers at once.
         can_cut: the model's memory can drop the end of a sequence.
         exact: fixed shapes and nothing remembered; takes one slot.
+        files: where what is remembered goes and comes back from.
         """
         self._context = context
         self._most = slots
-        self._memory = Memory(context, sequences=slots + kept, can_cut=can_cut, remember=not exact)
+        self._memory = Memory(context, sequences=slots + kept, can_cut=can_cut, remember=not exact, files=files)
         self._queue_limit = queue_limit
         self._now_s = now_s
         self._digest = model_digest
@@ -64,6 +66,11 @@ class Scheduler:
     def queued(self) -> int:
         """How many answers wait."""
         return len(self._owners) + len(self._peers)
+
+    @property
+    def request_ids(self) -> list[str]:
+        """All that are at work or wait."""
+        return [answer.request_id for answer in (*(answer for _, answer in self._busy()), *self._owners, *self._peers)]
 
     @property
     def has_work(self) -> bool:
@@ -95,6 +102,10 @@ class Scheduler:
     def forget(self, principal: str) -> None:
         """Remember nothing of this principal any more."""
         self._memory.forget_principal(principal)
+
+    def put_away(self) -> bool:
+        """Write something that is remembered to disk, while there is time; False when nothing is left to write."""
+        return self._memory.put_away()
 
     def step(self) -> Events:
         """Admit who fits, decode once, sample. Returns the events in order."""
