@@ -54,6 +54,14 @@ def _upstream_url(value: str) -> str | None:
     return None if place.here else "is on another machine, and kith asks engines of this machine only, so far"
 
 
+def _hub_url(value: str) -> str | None:
+    try:
+        place = parse_place(value)
+    except UpstreamMisconfigured as error:
+        return f"can't be used: {str(error).rstrip('.')}"
+    return "must be an https:// address" if place.socket_path else None
+
+
 def _model_names(value: tuple[str, ...]) -> str | None:
     good = all(one.strip("=") == one and one.isprintable() for one in value)
     return None if good else "must be NAME, or NAME=NAME_THERE"
@@ -92,6 +100,7 @@ class ModelsConfig:
     threads: int = _setting(0, "processor threads for a model; 0: as many as there are cores", _within(0, 256))
     context_tokens: int = _setting(4096, "longest conversation a model here can hold", _within(512, 1_048_576))
     memory_mb: int = _setting(0, "memory limit of a model's process; 0: by the model's size", _within(0, 2**20))
+    hub: str = _setting("https://huggingface.co", "where kith models add hf:... fetches from", _hub_url)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import hashlib
 import re
 import shutil
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -75,12 +76,16 @@ class ModelFolder:
         await trio.to_thread.run_sync(_publish, part, target, record)
         return target
 
+    async def drop(self, part: Path) -> None:
+        """Delete a part file that is not wanted after all."""
+        await trio.to_thread.run_sync(partial(part.unlink, missing_ok=True))
+
     async def remove(self, file: Path) -> None:
         """Delete a model and its record. Raises NotKept for a file anywhere else, OSError."""
         if file.parent.resolve() != self.path.resolve():
             raise NotKept(f"{file} is not in kith's own folder, so kith leaves it alone. Delete it there yourself.")
         await trio.to_thread.run_sync(file.unlink)
-        record_path(file).unlink(missing_ok=True)
+        await self.drop(record_path(file))
 
 
 def _copy_some(old: BinaryIO, new: BinaryIO, digest: "hashlib._Hash") -> int:

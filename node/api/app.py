@@ -40,8 +40,12 @@ def reply(value: Any, status: int = 200) -> Response:
     return Response(msgspec.json.encode(value), status_code=status, media_type="application/json")
 
 
-async def read_body(request: Request, type_: type[T]) -> T:
-    """The request's JSON as a checked record; raises UsageFault for anything else."""
+async def take_body(request: Request) -> None:
+    """Keep the request's bytes for read_body. Raises UsageFault for too many.
+
+    Done before every handler, also one that wants no body: a reply that overtakes the rest of its request would end the
+    connection while the client is still sending.
+    """
     size_bytes = 0
     chunks: list[bytes] = []
     async for chunk in request.stream():
@@ -49,8 +53,13 @@ async def read_body(request: Request, type_: type[T]) -> T:
         if size_bytes > MAX_BODY_BYTES:
             raise UsageFault(f"the request is larger than {MAX_BODY_BYTES} bytes")
         chunks.append(chunk)
+    request.state.body = b"".join(chunks)
+
+
+def read_body(request: Request, type_: type[T]) -> T:
+    """The request's JSON as a checked record; raises UsageFault for anything else."""
     try:
-        return msgspec.json.decode(b"".join(chunks) or b"{}", type=type_)
+        return msgspec.json.decode(request.state.body or b"{}", type=type_)
     except msgspec.DecodeError as error:
         raise UsageFault(f"the request is not understood: {error}") from None
 
@@ -81,8 +90,8 @@ class ModeChange(msgspec.Struct, forbid_unknown_fields=True):
     mode: str
 
 
-class ModelPath(msgspec.Struct, forbid_unknown_fields=True):
-    """Body of POST /v1/models."""
+class ModelSource(msgspec.Struct, forbid_unknown_fields=True):
+    """Body of POST /v1/models: a path, or hf:OWNER/REPOSITORY[:FILE]."""
 
     source: str
 
@@ -149,14 +158,14 @@ class Routes:
         return await self._services.node.doctor()
 
     async def mode(self, request: Request) -> Any:
-        return await self._services.node.set_mode((await read_body(request, ModeChange)).mode)
+        return await self._services.node.set_mode(read_body(request, ModeChange).mode)
 
     async def stop(self, _: Request) -> Any:
         self._services.node.stop()
         return {"stopping": True}
 
     async def ask(self, request: Request) -> Any:
-        asking, body = self._part("asking"), await read_body(request, AskInput)
+        asking, body = self._part("asking"), read_body(request, AskInput)
         return self._stream(lambda emit: asking.ask(body, emit))
 
     async def undo(self, _: Request) -> Any:
@@ -166,15 +175,15 @@ class Routes:
         return [question.as_event() for question in self._questions.pending()]
 
     async def answer(self, request: Request) -> Any:
-        self._questions.answer(request.path_params["id"], await read_body(request, dict))
+        self._questions.answer(request.path_params["id"], read_body(request, dict))
         return {"taken": True}
 
     async def pair_open(self, request: Request) -> Any:
-        pairing, body = self._part("pairing"), await read_body(request, PairOpen)
+        pairing, body = self._part("pairing"), read_body(request, PairOpen)
         return self._stream(lambda emit: pairing.open(body.trust, emit))
 
     async def pair_join(self, request: Request) -> Any:
-        pairing, body = self._part("pairing"), await read_body(request, PairJoin)
+        pairing, body = self._part("pairing"), read_body(request, PairJoin)
         return self._stream(lambda emit: pairing.join(body.code, body.at, body.trust, emit))
 
     async def peers(self, _: Request) -> Any:
@@ -182,7 +191,7 @@ class Routes:
 
     async def trust(self, request: Request) -> Any:
         return await self._part("peers").trust(
-            request.path_params["name"], (await read_body(request, TrustChange)).trust
+            request.path_params["name"], read_body(request, TrustChange).trust
         )
 
     async def forget(self, request: Request) -> Any:
@@ -192,7 +201,7 @@ class Routes:
         return await self._part("granting").show(request.path_params["name"])
 
     async def grant_edit(self, request: Request) -> Any:
-        body = await read_body(request, GrantChange)
+        body = read_body(request, GrantChange)
         return await self._part("granting").edit(request.path_params["name"], body)
 
     async def grant_revoke(self, request: Request) -> Any:
@@ -213,14 +222,21 @@ class Routes:
     async def models(self, _: Request) -> Any:
         return await self._part("models").all()
 
+    async def model_info(self, request: Request) -> Any:
+        return await self._part("models").info(request.path_params["name"])
+
     async def model_add(self, request: Request) -> Any:
-        return await self._part("models").add((await read_body(request, ModelPath)).path)
+        models, body = self._part("models"), read_body(request, ModelSource)
+        return self._stream(lambda emit: models.add(body.source, emit))
+
+    async def model_remove(self, request: Request) -> Any:
+        return await self._part("models").remove(request.path_params["name"])
 
     async def model_use(self, request: Request) -> Any:
         return await self._part("models").use(request.path_params["name"])
 
     async def send(self, request: Request) -> Any:
-        body = await read_body(request, MessageOut)
+        body = read_body(request, MessageOut)
         return await self._part("messages").send(body.to, body.body)
 
     async def inbox(self, request: Request) -> Any:
@@ -230,19 +246,19 @@ class Routes:
         return await self._part("messages").outbox(whole_number(request.query_params.get("limit"), 50))
 
     async def search(self, request: Request) -> Any:
-        body = await read_body(request, SearchInput)
+        body = read_body(request, SearchInput)
         return await self._part("searching").search(body.query, body.limit, body.local)
 
     async def shares(self, _: Request) -> Any:
         return await self._part("searching").shares()
 
     async def share(self, request: Request) -> Any:
-        searching, body = self._part("searching"), await read_body(request, ShareInput)
+        searching, body = self._part("searching"), read_body(request, ShareInput)
         act = searching.preview_share if body.preview else searching.share
         return await act(body.folder, body.peers)
 
     async def unshare(self, request: Request) -> Any:
-        return {"unshared": await self._part("searching").unshare((await read_body(request, FolderInput)).folder)}
+        return {"unshared": await self._part("searching").unshare(read_body(request, FolderInput).folder)}
 
     async def conversations(self, request: Request) -> Any:
         return await self._part("conversations").all(whole_number(request.query_params.get("limit"), 50))
@@ -274,6 +290,7 @@ def build_app(services: Services, questions: Questions) -> Starlette:
                     msgspec.to_builtins(describe_failure(UsageFault("this socket serves the host name kith only"))), 421
                 )
             try:
+                await take_body(request)
                 result = await handler(request)
             except Exception as error:
                 view = describe_failure(error)
@@ -306,7 +323,9 @@ def build_app(services: Services, questions: Questions) -> Starlette:
         ("POST", "/v1/ledger/verify", routes.ledger_verify),
         ("GET", "/v1/models", routes.models),
         ("POST", "/v1/models", routes.model_add),
-        ("POST", "/v1/models/{name:str}/use", routes.model_use),
+        ("GET", "/v1/models/{name:path}", routes.model_info),
+        ("DELETE", "/v1/models/{name:path}", routes.model_remove),
+        ("POST", "/v1/models/{name:path}/use", routes.model_use),
         ("POST", "/v1/messages", routes.send),
         ("GET", "/v1/inbox", routes.inbox),
         ("GET", "/v1/outbox", routes.outbox),

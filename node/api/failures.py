@@ -6,11 +6,18 @@ Unknown exceptions become exit code 70 with no text of their own: an exception's
 from node.api.questions import NoSuchQuestion
 from node.api.views import CommandError
 from node.errors import KithError
+from offload.errors import OffloadError
 from protocol.errors import ProtocolError
 
 __all__ = ["HTTP_STATUS", "Starting", "UsageFault", "describe_failure"]
 
 HTTP_STATUS = {2: 400, 3: 503, 4: 403, 5: 502, 6: 403, 7: 409, 70: 500}
+
+# Inference has its own tree of errors; what is not named here is exit code 1.
+INFERENCE_EXIT = {
+    "no_model": 7, "model_unknown": 7, "outside_refused": 4, "hub_unreachable": 5, "upstream_unreachable": 5,
+    "hub_name": 2,
+}
 
 
 class Starting(KithError):
@@ -33,6 +40,9 @@ def describe_failure(error: Exception) -> CommandError:
     """The record for one exception. Never raises."""
     if isinstance(error, KithError):
         return CommandError(code=error.code, message=str(error), hint=error.hint, exit_code=error.exit_code)
+    if isinstance(error, OffloadError):
+        exit_code = INFERENCE_EXIT.get(error.code, 1)
+        return CommandError(code=error.code, message=str(error), hint=error.hint, exit_code=exit_code)
     if isinstance(error, ProtocolError):
         text = str(error) or (type(error).__doc__ or "").strip()
         return CommandError(code=error.code, message=text, hint=error.hint, exit_code=5)

@@ -183,8 +183,16 @@ class Models(Protocol):
         """Every model file found."""
         ...
 
-    async def add(self, path: str) -> ModelView:
-        """Copy a GGUF file into the models folder, checked."""
+    async def info(self, name: str) -> ModelDetail:
+        """One model, with what its file says of itself."""
+        ...
+
+    async def add(self, source: str, emit: Emit) -> None:
+        """Add a file, a folder's files, or one of a hub; events progress, skipped, added."""
+        ...
+
+    async def remove(self, name: str) -> ModelView:
+        """Delete one model of kith's own folder."""
         ...
 
     async def use(self, name: str) -> ModelView:

@@ -1,12 +1,16 @@
-"""kith models: list, add or choose local models."""
+"""kith models: list, show, add, choose or remove local models."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from node.cli.failure import CommandFailure
 from node.cli.options import json_option, session
-from node.cli.output import table
+from node.cli.output import Session, table
+
+HUB = "hf:"
 
 
 def _row(model: dict[str, Any]) -> list[str]:
@@ -25,7 +29,7 @@ def _row(model: dict[str, Any]) -> list[str]:
 @json_option
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """List, add or choose local models."""
+    """List, show, add, choose or remove local models."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_)
 
@@ -46,16 +50,85 @@ def list_(ctx: click.Context) -> None:
     )
 
 
-@command.command("add")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@command.command("info")
+@click.argument("name")
 @json_option
 @click.pass_context
-def add(ctx: click.Context, file: Path) -> None:
-    """Copy FILE (GGUF) into the models folder after checking it."""
+def info(ctx: click.Context, name: str) -> None:
+    """Show everything known of the model NAME (or the beginning of its digest)."""
     at = session(ctx)
-    at.say(f"Copying and checking {file.name} ...")
-    model = at.client().post("/v1/models", {"path": str(file.resolve())})
-    at.data(f"Added {model['name']}  sha256 {model['digest'][:16]}", model)
+    view = at.client().get(f"/v1/models/{name}")
+    model = view["model"]
+    lines = [
+        ("name", model["name"] + ("  (default)" if model["default"] else "")),
+        ("title", view["title"]),
+        ("by", view["organisation"]),
+        ("architecture", view["architecture"]),
+        ("parameters", f"{view['parameters'] / 1e6:.0f} million" if view["parameters"] else ""),
+        ("quantisation", model["quantisation"]),
+        ("size", f"{model['size_bytes'] / 1e6:.1f} MB"),
+        ("context", f"{model['context_tokens']} tokens here, {view['trained_context_tokens'] or '?'} in the file"),
+        ("layers", str(view["layers"] or "")),
+        ("vocabulary", str(view["vocabulary"] or "")),
+        ("chat template", _template(view)),
+        ("licence", model["licence"]),
+        ("in the file", view["licence_in_file"]),
+        ("source", view["source"]),
+        ("file", view["file"]),
+        ("sha256", model["digest"]),
+        ("state", "loaded" if model["loaded"] else "cold"),
+        ("placeholders", model["placeholder_style"]),
+    ]
+    at.data("\n".join(f"{key:<14}{text}" for key, text in lines if text), view)
+
+
+def _template(view: dict[str, Any]) -> str:
+    if not view["chat_template"]:
+        return "none: a base model, not for chat" if view["file"] else ""
+    return "yes, with tools" if view["template_knows_tools"] else "yes, without tools"
+
+
+@command.command("add")
+@click.argument("source", metavar="FILE|FOLDER|hf:OWNER/REPOSITORY[:FILE]")
+@json_option
+@click.pass_context
+def add(ctx: click.Context, source: str) -> None:
+    """Add a GGUF file, all of a folder, or one from a model hub.
+
+    The file is copied into the models folder after checking it. From a hub, FILE may be a file's name or a quantisation
+    such as Q8_0; left out, a good one for this machine's memory is taken. A transfer that broke off goes on.
+    """
+    at = session(ctx)
+    if not source.startswith(HUB):
+        path = Path(source)
+        if not path.exists():
+            hint = "See: kith models add --help"
+            raise CommandFailure(f"{source} does not exist", hint=hint, exit_code=2, code="usage")
+        source = str(path.resolve())
+    added = []
+    for event in at.client().stream("/v1/models", {"source": source}):
+        if event["event"] == "progress":
+            _draw_progress(at, event)
+        elif event["event"] == "skipped":
+            at.say(f"{event['file']}: {event['text']}")
+        elif event["event"] == "added":
+            added.append(event["model"])
+        elif event["event"] == "error":
+            raise CommandFailure(event["message"], hint=event["hint"], exit_code=event["exit_code"], code=event["code"])
+    lines = [f"Added {model['name']}  {model['quantisation']}  sha256 {model['digest'][:16]}" for model in added]
+    at.data("\n".join(lines) or "Nothing was added.", added)
+
+
+def _draw_progress(at: Session, event: dict[str, Any]) -> None:
+    """A bar on a terminal; nothing elsewhere."""
+    if at.quiet or at.as_json or not sys.stderr.isatty():
+        return
+    done, total = event["done_bytes"], max(1, event["total_bytes"])
+    filled = 30 * done // total
+    bar = "#" * filled + "." * (30 - filled)
+    end = "\n" if done >= total else ""
+    sys.stderr.write(f"\r{event['file'][:40]}  [{bar}] {100 * done // total:3d} %  {total / 1e6:.0f} MB{end}")
+    sys.stderr.flush()
 
 
 @command.command("use")
@@ -67,3 +140,23 @@ def use(ctx: click.Context, name: str) -> None:
     at = session(ctx)
     model = at.client().post(f"/v1/models/{name}/use")
     at.data(f"Default model: {model['name']}", model)
+
+
+@command.command("remove")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@click.pass_context
+def remove(ctx: click.Context, name: str, yes: bool) -> None:
+    """Delete the model NAME from kith's own folder."""
+    at = session(ctx)
+    client = at.client()
+    view = client.get(f"/v1/models/{name}")
+    if not yes:
+        if not at.interactive():
+            raise CommandFailure("nothing was removed: nobody to ask", hint="Add --yes", exit_code=4, code="denied")
+        size = f"{view['model']['size_bytes'] / 1e6:.0f} MB"
+        if not click.confirm(f"Delete {view['file'] or view['model']['name']} ({size})?", err=True):
+            raise CommandFailure("nothing was removed: you said no", exit_code=4, code="denied")
+    model = client.delete(f"/v1/models/{view['model']['digest']}")
+    at.data(f"Removed {model['name']}", model)

@@ -35,7 +35,7 @@ COMMANDS = {
     "inbox": "Read messages, or see those still on their way",
     "ledger": "What left this device, exactly",
     "mode": "Show or switch: offline, lan, online",
-    "models": "List, add or choose local models",
+    "models": "List, show, add, choose or remove local models",
     "config": "Show, explain or change settings",
     "logs": "Read the node's log",
     "doctor": "Check this node and say what to do",

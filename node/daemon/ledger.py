@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from node.api.views import LedgerEntryView, LedgerReport
 from node.clock import Clock, from_ms, to_ms
+from node.daemon.hub import PURPOSE as HUB
 from node.daemon.peers import Roster
 from node.errors import UsageError
 from node.privacy.ledger import EntryView, Ledger
@@ -66,7 +67,8 @@ class LedgerDesk:
         entry, close = found.entry, found.close
         return LedgerEntryView(
             entry_id=entry.seq, at=from_ms(entry.at_ms).isoformat(timespec="seconds"),
-            peer=self._roster.name_of(entry.peer_id), purpose=entry.purpose, level=entry.level,
+            peer=entry.peer_id if entry.purpose == HUB else self._roster.name_of(entry.peer_id),
+            purpose=entry.purpose, level=entry.level,
             size_bytes=close.sent_bytes if close else 0, substitutions=entry.substitutions,
             outcome=close.outcome if close else "open", digest=found.digest.hex(),
             texts=list(found.texts) if with_texts and found.texts is not None else None,

@@ -43,7 +43,7 @@ REFRESH_S = 1.0
 ADVERT_EVERY = 5
 GOODBYE_S = 1.0
 CLOSE_S = 5.0
-CRASHED_PURPOSES = frozenset({"infer", "query", "answer"})  # a message's entry stays open until it is delivered
+CRASHED_PURPOSES = frozenset({"infer", "query", "answer", "hub"})  # a message's entry stays open until it is delivered
 
 
 class Node:

@@ -1,34 +1,49 @@
 """The models of this device as the owner manages them. Implements node.api.ports.Models.
 
-A file is copied, never moved, and only counts once its digest is recorded. Must not know what a model computes.
+A file is copied, never moved; its inside is read in a box; and it only counts once its digest is recorded. Must not
+know what a model computes.
 """
 
-import shutil
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+import msgspec
 import trio
 
-from node.api.views import ModelView
+from node.api.ports import Emit
+from node.api.views import ModelDetail, ModelView
+from node.daemon.hub import HubDesk
 from node.errors import KithError, ModelMissing, UsageError
-from offload.catalogue import Record, digest_of, write_record
+from offload.catalogue import Catalogue, ModelFile
+from offload.errors import OffloadError
+from offload.gguf import ModelFacts
+from offload.hub_names import PREFIX, parse_reference
 from offload.joined_engine import JoinedEngine
+from offload.model_errors import AdapterAlone
+from offload.model_facts import model_facts
+from offload.model_folder import ModelFolder
 from offload.ports import ModelInfo
 
 __all__ = ["ModelShelf"]
 
-GGUF_MAGIC = b"GGUF"
-SPARE_BYTES = 200_000_000
+_FILES_LIMIT = 64
 
 
 class ModelShelf:
-    """Lists, adds and chooses models."""
+    """Lists, shows, adds, chooses and removes models."""
 
-    def __init__(self, engine: JoinedEngine, folder: Path, keep_default: Callable[[str], None]) -> None:
-        """keep_default: remember the chosen model's name for the next start."""
+    def __init__(
+        self, engine: JoinedEngine, folders: Sequence[Path], digest_cache: Path, hub: HubDesk,
+        keep_default: Callable[[str], None],
+    ) -> None:
+        """folders: where models lie, kith's own one first. keep_default: remember a choice for the next start."""
         self._engine = engine
-        self._folder = folder
+        self._folders = tuple(folders)
+        self._own = ModelFolder(folders[0])
+        self._digest_cache = digest_cache
+        self._hub = hub
         self._keep_default = keep_default
+        self._adding = trio.Lock()
 
     async def all(self) -> list[ModelView]:
         """Every model, the default first."""
@@ -39,46 +54,134 @@ class ModelShelf:
         found = await self._engine.models()
         return found[0] if found else None
 
-    async def add(self, path: str) -> ModelView:
-        """Copy a GGUF file into the models folder. Raises UsageError, KithError; nothing half-copied stays."""
-        digest = await trio.to_thread.run_sync(_copy, Path(path), self._folder)
-        self._engine.rescan()
-        for view in await self.all():
-            if view.digest == digest:
-                return view
-        raise KithError("The model was copied but is not found.", hint="Run: kith doctor")
+    async def info(self, name: str) -> ModelDetail:
+        """Everything known of one model, its file's own words included. Raises ModelMissing, ModelUnusable."""
+        view = await self._named(name)
+        file = await self._file_of(view.digest)
+        if file is None:
+            return ModelDetail(model=view, source="a server of this machine: kith config explain")
+        facts = await model_facts(file.path)
+        return ModelDetail(
+            model=view, file=str(file.path), source=file.record.source, architecture=facts.architecture,
+            title=facts.name, organisation=facts.organisation, parameters=facts.parameters, layers=facts.layers,
+            vocabulary=facts.vocabulary, trained_context_tokens=facts.context_tokens,
+            chat_template=facts.has_template, template_knows_tools=facts.template_knows_tools,
+            licence_in_file=facts.licence or "not stated")
+
+    async def add(self, source: str, emit: Emit) -> None:
+        """Add a GGUF file, every one of a folder, or one of a hub (hf:OWNER/REPOSITORY[:FILE]).
+
+        Events: progress, skipped, added. Raises UsageError, KithError, offload.errors.OffloadError; nothing half-copied
+        gets a model's name.
+        """
+        async with self._adding:
+            if source.startswith(PREFIX):
+                await self._add_from_hub(source, emit)
+                return
+            path = Path(source)
+            several = await trio.to_thread.run_sync(path.is_dir)
+            files = await trio.to_thread.run_sync(_models_in, path) if several else [path]
+            for file in files:
+                await self._add_file(file, emit, skip_adapters=several)
 
     async def use(self, name: str) -> ModelView:
         """Make one model the default, now and at the next start. Raises ModelMissing."""
-        for info in await self._engine.models():
-            if name in (info.name, info.digest):
-                self._engine.set_default(info.name)
-                await trio.to_thread.run_sync(self._keep_default, info.name)
-                return _view(info, default=True)
-        raise ModelMissing(f"There is no model called {name} on this device.", hint="See them: kith models")
+        view = await self._named(name)
+        self._engine.set_default(view.name)
+        await trio.to_thread.run_sync(self._keep_default, view.name)
+        return msgspec.structs.replace(view, default=True)
 
+    async def remove(self, name: str) -> ModelView:
+        """Delete one model of kith's own folder. Raises ModelMissing, offload.model_errors.NotKept.
 
-def _copy(source: Path, folder: Path) -> str:
-    try:
-        with source.open("rb") as file:
-            if file.read(4) != GGUF_MAGIC:
-                raise UsageError(f"{source.name} is no GGUF model file.", hint="Give a file that ends in .gguf")
-        size_bytes = source.stat().st_size
-        if shutil.disk_usage(folder).free < size_bytes + SPARE_BYTES:
-            raise KithError(f"There is no room for {size_bytes / 1e6:.0f} MB.", hint=f"Free some space: df -h {folder}")
-        target = folder / source.name
-        part = folder / f".{source.name}.part"
+        An answer that is running goes on: its process still holds the file.
+        """
+        view = await self._named(name)
+        file = await self._file_of(view.digest)
+        if file is None:
+            raise UsageError(f"{view.name} is a model of another program.", hint="Remove it there.")
+        await self._own.remove(file.path)
+        if view.default:
+            self._engine.set_default("")
+            await trio.to_thread.run_sync(self._keep_default, "")
+        self._engine.rescan()
+        return view
+
+    # -- inside --
+
+    async def _named(self, name: str) -> ModelView:
+        views = await self.all()
+        exact = [view for view in views if name in (view.name, view.digest)]
+        found = exact or [view for view in views if len(name) >= 6 and view.digest.startswith(name)]
+        if len(found) != 1:
+            raise ModelMissing(f"There is no model called {name} on this device.", hint="See them: kith models")
+        return found[0]
+
+    async def _file_of(self, digest: str) -> ModelFile | None:
+        found = await trio.to_thread.run_sync(Catalogue(self._folders, self._digest_cache).scan)
+        return next((file for file in found if file.digest == digest), None)
+
+    async def _add_file(self, file: Path, emit: Emit, *, skip_adapters: bool) -> None:
         try:
-            shutil.copyfile(source, part)
-            digest = digest_of(part)
-            name = source.stem.lower()
-            write_record(target, Record(name=name, digest=digest, quantisation=source.stem.rpartition(".")[2]))
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise UsageError(f"{source} cannot be copied: {error.strerror}.", hint=f"Check: ls -l {source}") from error
-    return digest
+            facts = await model_facts(file)
+            if facts.adapter and skip_adapters:
+                await emit({"event": "skipped", "file": file.name, "text": "an adapter, not a model"})
+                return
+            _require_model(facts)
+            part, digest = await self._own.copy_in(file, _progress(emit))
+            await self._admit(part, digest, file.name, facts, emit)
+        except OSError as error:
+            raise UsageError(f"{file} cannot be copied: {error.strerror}.", hint=f"Check: ls -l {file}") from error
+
+    async def _add_from_hub(self, source: str, emit: Emit) -> None:
+        reference = parse_reference(source)
+        fetched = await self._hub.fetch(reference, self._own.path, _progress(emit))
+        try:
+            facts = await model_facts(fetched.part)
+            _require_model(facts)
+        except OffloadError:
+            await self._own.drop(fetched.part)
+            raise
+        where = f"{self._hub.host}/{reference.repository}"
+        await self._admit(fetched.part, fetched.digest, fetched.file_name, facts, emit, fetched.licence, where)
+
+    async def _admit(
+        self, part: Path, digest: str, file_name: str, facts: ModelFacts, emit: Emit, licence: str = "",
+        source: str = "",
+    ) -> None:
+        views = await self.all()
+        if any(view.digest == digest for view in views):
+            await self._own.drop(part)
+        else:
+            await self._own.admit(
+                part, digest, file_name, facts, licence=licence, source=source,
+                taken=frozenset(view.name for view in views))
+            self._engine.rescan()
+            views = await self.all()
+        for view in views:
+            if view.digest == digest:
+                await emit({"event": "added", "model": msgspec.to_builtins(view)})
+                return
+        raise KithError("The model was added but is not found.", hint="Run: kith doctor")
+
+
+def _require_model(facts: ModelFacts) -> None:
+    if facts.adapter:
+        raise AdapterAlone()
+
+
+def _models_in(folder: Path) -> list[Path]:
+    files = sorted(path for path in folder.iterdir() if path.suffix == ".gguf" and path.is_file())
+    if not files:
+        raise UsageError(f"There is no model in {folder}.", hint="Give a folder with files that end in .gguf")
+    return files[:_FILES_LIMIT]
+
+
+def _progress(emit: Emit) -> Callable[[str, int, int], Awaitable[None]]:
+    async def tell(file: str, done_bytes: int, total_bytes: int) -> None:
+        await emit({"event": "progress", "file": file, "done_bytes": done_bytes, "total_bytes": total_bytes})
+
+    return tell
 
 
 def _view(info: ModelInfo, *, default: bool) -> ModelView:

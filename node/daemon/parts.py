@@ -29,6 +29,7 @@ from node.daemon.conversations import Conversations
 from node.daemon.doctor import Doctor
 from node.daemon.grant_desk import GrantDesk
 from node.daemon.grants import Grants
+from node.daemon.hub import HubDesk
 from node.daemon.ledger import LedgerDesk
 from node.daemon.local_model import OwnModel
 from node.daemon.models import ModelShelf
@@ -177,8 +178,9 @@ def build_parts(
     shares = StoredShares(database)
     egress = Egress(inspector=inspector, ledger=ledger, shares=shares, new_id=fresh_id, observer=composition.tap)
 
+    model_folders = [paths.models_dir, *(Path(one).expanduser() for one in settings.models.folders), SHARED_MODELS]
     engine = JoinedEngine(LocalEngine(
-        [paths.models_dir, *(Path(one).expanduser() for one in settings.models.folders), SHARED_MODELS],
+        model_folders,
         cache_dir=paths.state_dir, default_model=settings.models.default or None,
         limits=HostLimits(context_tokens=settings.models.context_tokens), threads=settings.models.threads or None,
         vault=KvVault(paths.kv_dir, identity.subkey("engine-files"), entropy.bytes),
@@ -209,7 +211,11 @@ def build_parts(
     )
     roster.networking = networking
 
-    shelf = ModelShelf(engine, paths.models_dir, lambda model: set_value(paths.config_file, "models.default", model))
+    shelf = ModelShelf(
+        engine, model_folders, paths.state_dir / "digests.json",
+        HubDesk(settings.models.hub, ledger, lambda: networking.mode, fresh_id),
+        lambda model: set_value(paths.config_file, "models.default", model),
+    )
     thinker = Thinker(
         node_name=name, engine=engine, egress=egress, peers=roster, open_channel=networking.open_channel, ask=desk,
         mode=lambda: networking.mode, default_model=shelf.default,

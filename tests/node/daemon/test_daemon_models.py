@@ -1,0 +1,204 @@
+"""The shelf: models added from files, folders and a hub, shown, chosen and removed; real folders and a real box."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+import trio
+from fake_hub import fake_hub
+from gguf_files import make_gguf
+
+from node.daemon.hub import HubDesk
+from node.daemon.models import ModelShelf
+from node.errors import ModelMissing, PolicyRefused, UsageError
+from offload.catalogue import read_record
+from offload.errors import ModelUnusable
+from offload.joined_engine import JoinedEngine
+from offload.local_engine import LocalEngine
+from offload.model_errors import HubMismatch, NotKept
+
+
+class MemoryLedger:
+    """Entries in the order in which they became durable, and how they ended."""
+
+    def __init__(self):
+        self.entries, self.closed = [], []
+
+    async def append(self, draft):
+        self.entries.append(draft)
+        return len(self.entries)
+
+    async def close(self, place, *, sent_bytes, digest, outcome):
+        self.closed.append((place, outcome))
+
+
+class Desk:
+    """A shelf with its folders, and what it said."""
+
+    def __init__(self, root: Path, hub_url: str = "http://127.0.0.1:1", mode: str = "online"):
+        self.own, self.other, self.source = root / "own", root / "other", root / "source"
+        for folder in (self.own, self.other, self.source):
+            folder.mkdir()
+        self.mode, self.kept, self.events, self.ledger = mode, [], [], MemoryLedger()
+        self.engine = JoinedEngine(LocalEngine([self.own, self.other], cache_dir=root), None)
+        hub = HubDesk(hub_url, self.ledger, lambda: self.mode, lambda: "id")
+        self.shelf = ModelShelf(self.engine, [self.own, self.other], root / "digests.json", hub, self.kept.append)
+
+    async def emit(self, event):
+        self.events.append(event)
+
+    async def add(self, source):
+        await self.shelf.add(str(source), self.emit)
+        return [event["model"] for event in self.events if event["event"] == "added"]
+
+    def hidden(self):
+        return [path.name for path in self.own.iterdir() if path.name.startswith(".")]
+
+
+@pytest.fixture
+def desk(tmp_path):
+    return Desk(tmp_path)
+
+
+async def test_a_file_is_added_with_what_its_header_says(desk):
+    file = make_gguf(desk.source / "Tiny Model.Q4_0.gguf", template="{{ tools }}", licence="mit")
+    (model,) = await desk.add(file)
+    assert (model["name"], model["quantisation"], model["licence"]) == ("tiny-model.q4_0", "Q4_0", "mit")
+    assert model["digest"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    progress = [event for event in desk.events if event["event"] == "progress"]
+    assert progress[-1]["done_bytes"] == progress[-1]["total_bytes"] == file.stat().st_size
+    assert sorted(path.name for path in desk.own.iterdir()) == [
+        "Tiny-Model.Q4_0.gguf", "Tiny-Model.Q4_0.gguf.toml"]
+    assert file.exists() and desk.ledger.entries == []
+
+
+async def test_info_shows_the_file_and_the_headers_words(desk):
+    await desk.add(make_gguf(desk.source / "a.gguf", template="{{ messages }}"))
+    for name in ("a", (await desk.shelf.all())[0].digest, (await desk.shelf.all())[0].digest[:8]):
+        detail = await desk.shelf.info(name)
+        assert (detail.architecture, detail.title, detail.parameters) == ("llama", "Tiny Test", 36)
+        assert (detail.trained_context_tokens, detail.chat_template, detail.template_knows_tools) == (2048, True, False)
+        assert detail.file == str(desk.own / "a.gguf")
+    with pytest.raises(ModelMissing):
+        await desk.shelf.info("b")
+
+
+async def test_the_same_file_twice_is_one_model_and_another_of_its_name_gets_its_own(desk):
+    first = make_gguf(desk.source / "a.gguf")
+    await desk.add(first)
+    await desk.add(first)
+    assert len(await desk.shelf.all()) == 1 and not desk.hidden()
+    make_gguf(first, vocabulary=41)
+    await desk.add(first)
+    names = [view.name for view in await desk.shelf.all()]
+    assert len(names) == 2 and "a" in names and len(set(names)) == 2
+
+
+async def test_every_model_of_a_folder(desk):
+    make_gguf(desk.source / "a.gguf")
+    make_gguf(desk.source / "b.gguf", vocabulary=50)
+    (desk.source / "notes.txt").write_text("x")
+    assert [model["name"] for model in await desk.add(desk.source)] == ["a", "b"]
+    with pytest.raises(UsageError, match="no model in"):
+        await desk.add(desk.other)
+
+
+@pytest.mark.parametrize("content", [b"", b"GGUF", b"not a model at all", b"GGUF\x03\x00\x00\x00" + bytes(16)])
+async def test_what_is_no_model_is_refused_and_leaves_nothing(desk, content):
+    wrong = desk.source / "x.gguf"
+    wrong.write_bytes(content)
+    with pytest.raises(ModelUnusable):
+        await desk.add(wrong)
+    assert list(desk.own.iterdir()) == []
+    with pytest.raises(ModelUnusable):
+        await desk.add(desk.source / "absent.gguf")
+
+
+async def test_a_copy_that_is_cut_off_leaves_nothing(desk):
+    file = make_gguf(desk.source / "a.gguf")
+
+    async def leave(event):
+        raise RuntimeError("the client left")
+
+    with pytest.raises(RuntimeError):
+        await desk.shelf.add(str(file), leave)
+    assert list(desk.own.iterdir()) == []
+
+
+async def test_removing_forgets_the_file_its_record_and_the_default(desk):
+    await desk.add(make_gguf(desk.source / "a.gguf"))
+    await desk.shelf.use("a")
+    removed = await desk.shelf.remove("a")
+    assert removed.name == "a" and list(desk.own.iterdir()) == []
+    assert desk.kept == ["a", ""] and await desk.shelf.all() == []
+    with pytest.raises(ModelMissing):
+        await desk.shelf.remove("a")
+
+
+async def test_a_model_in_another_folder_is_left_alone(desk):
+    file = make_gguf(desk.other / "theirs.gguf")
+    with pytest.raises(NotKept, match="theirs"):
+        await desk.shelf.remove("theirs")
+    assert file.exists()
+
+
+# -- from a hub --
+
+async def test_a_model_of_a_hub_is_announced_before_it_is_fetched(tmp_path):
+    file = make_gguf(tmp_path / "x.gguf", file_type=7).read_bytes()
+    with fake_hub(files={"tiny-Q8_0.gguf": file}, licence="apache-2.0") as hub:
+        desk = Desk(tmp_path, hub.url)
+        (model,) = await desk.add("hf:some-owner/tiny-GGUF")
+    assert (model["name"], model["quantisation"], model["licence"]) == ("tiny-q8_0", "Q8_0", "apache-2.0")
+    (entry,) = desk.ledger.entries
+    assert (entry.peer_id, entry.purpose, entry.level) == (hub.url.removeprefix("http://"), "hub", "announced")
+    assert "some-owner/tiny-GGUF" in entry.texts[0] and desk.ledger.closed == [(1, "end")]
+    assert read_record(desk.own / "tiny-Q8_0.gguf").source == f"{entry.peer_id}/some-owner/tiny-GGUF"
+    assert not desk.hidden()
+
+
+@pytest.mark.parametrize("mode", ["offline", "lan"])
+async def test_a_hub_is_not_asked_in_another_mode(tmp_path, mode):
+    with fake_hub(files={"tiny.gguf": b"x"}) as hub:
+        desk = Desk(tmp_path, hub.url, mode)
+        with pytest.raises(PolicyRefused, match=mode):
+            await desk.add("hf:some-owner/tiny-GGUF")
+        assert (hub.asked, desk.ledger.entries) == ([], [])
+        desk.mode = "online"        # control: the same request is made once the mode allows it
+        with pytest.raises(ModelUnusable):
+            await desk.add("hf:some-owner/tiny-GGUF")
+        assert hub.asked and not desk.hidden()
+
+
+async def test_a_transfer_ends_when_the_mode_changes(tmp_path):
+    with fake_hub(files={"tiny.gguf": bytes(3_000_000)}) as hub:
+        desk = Desk(tmp_path, hub.url)
+
+        async def emit(event):
+            desk.mode = "offline"
+            await trio.sleep_forever()
+
+        with trio.fail_after(20), pytest.raises(PolicyRefused, match="mode changed"):
+            await desk.shelf.add("hf:some-owner/tiny-GGUF", emit)
+    assert desk.ledger.closed == [(1, "failed")]
+
+
+async def test_a_ledger_that_fails_means_that_nothing_is_asked(tmp_path):
+    with fake_hub() as hub:
+        desk = Desk(tmp_path, hub.url)
+
+        async def fail(draft):
+            raise OSError("disk full")
+
+        desk.ledger.append = fail
+        with pytest.raises(OSError, match="disk full"):
+            await desk.add("hf:some-owner/tiny-GGUF")
+        assert hub.asked == []
+
+
+async def test_a_file_with_a_wrong_checksum_never_becomes_a_model(tmp_path):
+    with fake_hub(files={"tiny.gguf": b"GGUF" * 100}, lie="2" * 64) as hub:
+        desk = Desk(tmp_path, hub.url)
+        with pytest.raises(HubMismatch):
+            await desk.add("hf:some-owner/tiny-GGUF")
+    assert list(desk.own.iterdir()) == [] and desk.ledger.closed == [(1, "failed")]
