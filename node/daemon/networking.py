@@ -67,6 +67,7 @@ class Networking:
         self._any_port = False
         self._changed = trio.Event()
         self._settled = trio.Event()
+        self._switching = trio.Lock()
         self.listening = trio.Event()
         """Set once, when this node first listens."""
 
@@ -146,24 +147,25 @@ class Networking:
     async def set_mode(self, mode: str) -> int:
         """Switch; returns when the sockets are as the mode wants them. How many peers were connected before comes
         back."""
-        before = len(self.connected())
-        if mode == self.mode:
+        async with self._switching:
+            before = len(self.connected())
+            if mode == self.mode:
+                return before
+            was_on = self.mode != "offline"
+            if mode == "offline":
+                await self.leave("offline")
+            self.mode = mode
+            if was_on and mode != "offline":
+                for peer_id, known in self._wiring.known():
+                    self.know(peer_id, known)
+                return before
+            self._settled = trio.Event()
+            if self._session is not None:
+                self._session.cancel()
+            self._changed.set()
+            self._changed = trio.Event()
+            await self._settled.wait()
             return before
-        was_on = self.mode != "offline"
-        if mode == "offline":
-            await self.leave("offline")
-        self.mode = mode
-        if was_on and mode != "offline":
-            for peer_id, known in self._wiring.known():
-                self.know(peer_id, known)
-            return before
-        self._settled = trio.Event()
-        if self._session is not None:
-            self._session.cancel()
-        self._changed.set()
-        self._changed = trio.Event()
-        await self._settled.wait()
-        return before
 
     async def leave(self, code: Any) -> None:
         """Say goodbye on every link; bounded."""

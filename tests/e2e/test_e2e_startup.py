@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -102,6 +103,24 @@ def test_status_answers_while_the_network_library_is_being_imported(home: Path) 
         finally:
             go.touch()
         assert node.until("ready")[-1] == "ready"
+
+
+def test_offline_said_during_the_import_is_offline_after_it(home: Path) -> None:
+    """The switch waits for the import to end; then there is no listener, also for the one who asked to come back."""
+    go = home.parent / f"{home.name}.go"
+    with Process(home, tapped("--hold-network")) as node, ThreadPoolExecutor(2) as threads:
+        node.until("starting network")
+        off = threads.submit(node.client.put, "/v1/mode", {"mode": "offline"})
+        while node.client.get("/v1/status")["mode"] != "offline":
+            time.sleep(0.01)
+        go.touch()
+        assert off.result(DEADLINE_S)["to"] == "offline"
+        status = node.client.get("/v1/status")
+        assert (status["mode"], status["stage"], status["addresses"]) == ("offline", "ready", [])
+        switches = [threads.submit(node.client.put, "/v1/mode", {"mode": mode}) for mode in ("lan", "offline", "lan")]
+        assert all(switch.result(DEADLINE_S) for switch in switches)     # none of them hangs
+        assert node.client.put("/v1/mode", {"mode": "lan"})["to"] == "lan"
+        assert len(node.client.get("/v1/status")["addresses"]) == 1
 
 
 def test_the_node_as_it_is_answers_before_it_is_ready_and_keeps_others_off_its_folder(home: Path) -> None:
