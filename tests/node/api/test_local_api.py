@@ -107,6 +107,24 @@ async def in_thread(call, *args, **kwargs):
     return await trio.to_thread.run_sync(partial(call, *args, **kwargs), abandon_on_cancel=True)
 
 
+async def test_a_refusal_waits_for_the_rest_of_the_request(api):
+    """A reply in the middle of sending would be lost: the client would only see that the node hung up."""
+    _, _, path = api
+    with pytest.raises(CommandFailure) as caught:  # no part for messages is attached, so nothing reads this body
+        await in_thread(NodeClient(path, 10).post, "/v1/messages", {"to": "x", "body": "y" * 2_000_000})
+    assert (caught.value.code, caught.value.exit_code) == ("starting", 3)
+
+
+async def test_the_socket_goes_even_when_the_server_is_cut_off(tmp_path):
+    path = tmp_path / "node.sock"
+    app = build_app(Services(node=FakeNode()), Questions(lambda: "q"))
+    async with trio.open_nursery() as nursery:
+        await nursery.start(serve_api, app, path, trio.Event().wait)
+        assert path.exists()
+        nursery.cancel_scope.cancel()
+    assert not path.exists()
+
+
 async def test_status_answers_and_the_socket_is_private(api):
     _, _, path = api
     view = await in_thread(NodeClient(path).get, "/v1/status")
