@@ -239,6 +239,14 @@ class _MailStream:
             expected = row.seq + 1
         if expected <= last_seq:
             await self._channel.send(Gap(last_seq))
+        sent = [row.seq for row in rows if row.state is OutboxState.QUEUED]
+
+        def mark_sent(tx: Connection) -> None:
+            for seq in sent:
+                mail.mark_sent(tx, self._peer.peer_id, seq)
+
+        if sent:
+            await self._database.write(mark_sent)
 
     async def _send_row(self, row: OutboxRow) -> None:
         if row.state is OutboxState.EXPIRED:
@@ -248,7 +256,6 @@ class _MailStream:
         frame = Mail(row.seq, bytes.fromhex(row.message_id), kind, row.body, row.created_ms)
         await self._channel.send_cleared(frame, clearance)
         self._clearances[row.seq] = clearance
-        await self._database.write(mail.mark_sent, self._peer.peer_id, row.seq)
 
     async def _settle(self, upto_seq: int) -> None:
         """Note what the peer has durably, and close the ledger entries of these messages, in one transaction."""
