@@ -72,6 +72,11 @@ class JoinedEngine:
         """End every quarantine."""
         self._local.release()
 
+    @property
+    def worker_pids(self) -> tuple[int, ...]:
+        """The present worker processes of the local engine."""
+        return self._local.worker_pids
+
     @asynccontextmanager
     async def _stream(self, request: GenerateRequest) -> AsyncIterator[AsyncIterator[Event]]:
         async with (await self._engine_of(request.model)).stream(request) as events:

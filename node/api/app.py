@@ -19,6 +19,7 @@ from node.api.failures import HTTP_STATUS, Starting, UsageFault, describe_failur
 from node.api.ports import AskInput, Emit, GrantChange, Services
 from node.api.questions import Questions
 from node.api.streaming import EventStream
+from offload.bench import BenchPlan
 
 __all__ = ["build_app"]
 
@@ -235,6 +236,10 @@ class Routes:
     async def model_use(self, request: Request) -> Any:
         return await self._part("models").use(request.path_params["name"])
 
+    async def bench(self, request: Request) -> Any:
+        bench, plan = self._part("bench"), read_body(request, BenchPlan)
+        return self._stream(lambda emit: bench.run(plan, emit))
+
     async def send(self, request: Request) -> Any:
         body = read_body(request, MessageOut)
         return await self._part("messages").send(body.to, body.body)
@@ -326,6 +331,7 @@ def build_app(services: Services, questions: Questions) -> Starlette:
         ("GET", "/v1/models/{name:path}", routes.model_info),
         ("DELETE", "/v1/models/{name:path}", routes.model_remove),
         ("POST", "/v1/models/{name:path}/use", routes.model_use),
+        ("POST", "/v1/bench", routes.bench),
         ("POST", "/v1/messages", routes.send),
         ("GET", "/v1/inbox", routes.inbox),
         ("GET", "/v1/outbox", routes.outbox),

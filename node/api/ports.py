@@ -28,11 +28,13 @@ from node.api.views import (
     StatusView,
     UndoView,
 )
+from offload.bench import BenchPlan
 
 __all__ = [
     "AskInput",
     "Asking",
     "Attachment",
+    "Bench",
     "Conversations",
     "Emit",
     "GrantChange",
@@ -200,6 +202,14 @@ class Models(Protocol):
         ...
 
 
+class Bench(Protocol):
+    """The speed of models."""
+
+    async def run(self, plan: BenchPlan, emit: Emit) -> None:
+        """Measure; events row and bench."""
+        ...
+
+
 class Messages(Protocol):
     """Messages between paired nodes."""
 
@@ -267,6 +277,7 @@ class Services:
     granting: Granting | None = None
     ledger: Ledger | None = None
     models: Models | None = None
+    bench: Bench | None = None
     messages: Messages | None = None
     searching: Searching | None = None
     conversations: Conversations | None = None

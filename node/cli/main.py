@@ -36,6 +36,7 @@ COMMANDS = {
     "ledger": "What left this device, exactly",
     "mode": "Show or switch: offline, lan, online",
     "models": "List, show, add, choose or remove local models",
+    "bench": "Measure how fast a model is on this machine",
     "config": "Show, explain or change settings",
     "logs": "Read the node's log",
     "doctor": "Check this node and say what to do",

@@ -18,6 +18,7 @@ from node.api.server import serve_api
 from node.clock import new_id
 from node.config import Config, set_value
 from node.daemon.asking import Asking
+from node.daemon.bench import Bench
 from node.daemon.composition import Composition
 from node.daemon.control import Control, Figures
 from node.daemon.lan import lan_addresses
@@ -155,6 +156,7 @@ class Node:
         services.granting = parts.grant_desk
         services.ledger = parts.ledger_desk
         services.models = parts.shelf
+        services.bench = Bench(parts.engine)
         services.messages = Messages(database, parts.outbox, parts.deliverer, parts.roster, parts.desk)
         services.searching = parts.searching
         services.conversations = parts.conversations
