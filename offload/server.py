@@ -72,6 +72,7 @@ REFUSALS: dict[str, RefusalCode] = {
 }
 WHILE_DECIDING: dict[str, RefusalCode] = {"revoked": "not_granted", "shutting_down": "shutting_down"}
 CUT_S = 0.5
+LAST_WORD_S = 0.3
 FAILURES: dict[str, ErrorCode] = {"engine_stopped": "shutting_down", "worker_stalled": "engine_failed"}
 
 
@@ -161,6 +162,7 @@ class _Session:
         self.peer_id = channel.peer_id
         self.closing = False
         self.over = trio.Event()
+        self._peer_left = trio.Event()
         self._channel = channel
         self._engine = engine
         self._grants = grants
@@ -188,6 +190,9 @@ class _Session:
                 await self._decide(request)
             if self._work.cancelled_caught:
                 await self._feed(self._last_word)
+                if not isinstance(self._last_word, Conclude):
+                    with trio.move_on_after(LAST_WORD_S):  # whoever cut this drops the connection next
+                        await self._peer_left.wait()
             nursery.cancel_scope.cancel()
 
     async def break_off(self, code: ErrorCode) -> None:
@@ -209,8 +214,10 @@ class _Session:
                 except DeadlinePassed:
                     break
                 except ChannelClosed:
+                    self._peer_left.set()
                     return await self._feed(PeerFinished())
                 except ChannelError:
+                    self._peer_left.set()
                     return await self._feed(ChannelBroken())
                 except RemoteProtocolError:
                     await self._channel.reset()

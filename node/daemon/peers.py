@@ -103,10 +103,11 @@ class Roster:
     # -- events of the network --
 
     def link_up(self, event: LinkUp) -> None:
-        """The peer greeted, or its round trip was measured anew."""
+        """The peer greeted. What it refused before may be granted now."""
         state = self._states.get(event.peer_id)
         if state is None:
             return
+        state.refusal = None
         state.presence = Presence(event.address, event.rtt_ms, event.hello.models, frozenset(event.hello.capabilities))
         self.on_change(event.peer_id, True)
 

@@ -22,6 +22,7 @@ from node.privacy.errors import EgressDenied
 from node.privacy.policy import PeerView, Purpose
 from offload.client import AnswerBroken, AnswerRefused, ask_peer
 from offload.ports import ChatPrompt, Engine, Failed, Finished, GenerateRequest, Message, ModelInfo, Piece
+from offload.refusals import break_in_words
 from offload.router import Choice, JobNeeds, LocalView, PeerCandidate, choose
 from offload.turns import joined_turns
 from protocol.channel import FrameChannel
@@ -166,9 +167,10 @@ class Thinker:
         except AnswerBroken as broken:
             outcome = f"broken: {broken.reason}"
             log.info("the answer of %s broke off: %s", peer.peer_id, broken.reason)
-            reason = f"{peer.name} stopped in mid-answer ({broken.reason}); this device went on from there"
+            why = break_in_words(broken.reason)
+            reason = f"{peer.name} stopped in mid-answer ({why}); this device went on from there"
             if not shown.text:
-                reason = f"{peer.name} did not answer ({broken.reason})"
+                reason = f"{peer.name} did not answer ({why})"
             return await self._go_on_here(job, clearance, reason, shown, show)
         except trio.Cancelled:
             outcome = "cancelled"

@@ -1,0 +1,151 @@
+"""What the owner sees of grants: state, use, refusals; and what a date means."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pairing_node import PairingNode, open_node
+
+from node.api.ports import GrantChange
+from node.daemon.grant_desk import REFUSALS_KEPT, GrantDesk, read_until
+from node.daemon.grants import Grants
+from node.daemon.peers import Roster
+from node.daemon.usage import StoredUsage
+from node.errors import UnknownPeer, UsageError
+from node.identity.keystore import Identity
+from node.identity.peerbook import PeerBook
+from node.net.events import LinkUp
+from node.store import peers
+from node.store.peers import Peer
+from offload.quota import QuotaBook
+from protocol.frames.link import Hello
+from protocol.names import PROTOCOLS
+
+BEA = Identity.from_seed(bytes([7]) * 32).peer_id
+
+
+@dataclass
+class Bench:
+    node: PairingNode
+    roster: Roster
+    grants: Grants
+    quota: QuotaBook
+    desk: GrantDesk
+    told: list[tuple[str, str]]
+
+    async def disconnect(self, peer_id: str) -> None:
+        self.told.append(("disconnect", peer_id))
+
+    def regreet(self, peer_id: str) -> None:
+        self.told.append(("regreet", peer_id))
+
+    def know(self, peer_id: str, addresses: Any) -> None:
+        """The roster admits a peer."""
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    node = await open_node(tmp_path / "n", "home-pc", 1)
+    await node.database.write(peers.add, Peer(BEA, "bea", "friend", "friend", (), 1, None))
+
+    async def style(_digest: str | None) -> str:
+        return "brackets"
+
+    def today() -> date:
+        return node.clock.now().astimezone(UTC).date()
+
+    book = PeerBook(
+        node.database, node.identity, node.clock, cut=lambda peer_id: roster.cut(peer_id),
+        widened=lambda peer_id: roster.widened(peer_id),
+    )
+    grants = Grants(book, node.clock)
+    roster = Roster(node.database, book, grants, node.clock, style)
+    quota = QuotaBook(StoredUsage(node.database), today)
+    desk = GrantDesk(
+        roster=roster, book=book, quota=quota, database=node.database, clock=node.clock, today=today
+    )
+    await roster.load()
+    found = Bench(node, roster, grants, quota, desk, [])
+    roster.networking = found  # type: ignore[assignment]
+    yield found
+    await node.database.close()
+
+
+async def test_a_grant_is_made_changed_used_run_out_and_revoked(bench: Bench) -> None:
+    assert (await bench.desk.show("bea")).state == "none"
+    made = await bench.desk.edit("be", GrantChange(services=["infer"], tokens_per_day=100, until="2040-01-01"))
+    assert (made.state, made.services, made.tokens_per_day, made.trust) == ("in force", ["infer"], 100, "friend")
+    assert bench.told == [("disconnect", BEA)]
+    grant = bench.grants.grant_for(BEA)
+    assert grant is not None
+    assert grant.epoch == made.epoch
+
+    await bench.quota.open(BEA, grant, context_tokens=1)
+    await bench.quota.spend(BEA, grant, 30)
+    running = await bench.desk.show("bea")
+    assert (running.tokens_today, running.requests_today, running.running) == (30, 0, 1)
+    await bench.quota.charge(BEA, 10, 20)
+    bench.quota.close(BEA)
+    over = await bench.desk.show("bea")
+    assert (over.tokens_today, over.requests_today, over.running) == (30, 1, 0)
+
+    wider = await bench.desk.edit("bea", GrantChange(tokens_per_day=1000))
+    assert wider.models == made.models
+    assert bench.told[1:] == [("regreet", BEA)]
+    grant = bench.grants.grant_for(BEA)
+    assert grant is not None
+    assert grant.tokens_per_day == 1000
+
+    bench.node.clock.advance(20 * 365 * 86_400)
+    assert (await bench.desk.show("bea")).state == "expired"
+    assert bench.grants.grant_for(BEA) is None
+    assert bench.grants.ran_out(BEA)
+    gone = await bench.desk.revoke("bea")
+    assert (gone.state, gone.services, gone.until) == ("none", [], None)
+    assert not bench.grants.ran_out(BEA)
+
+
+async def test_refusals_are_shown_with_their_limit_and_bounded(bench: Bench) -> None:
+    bench.desk.note_refusal("somebody else", "quota", 5)
+    bench.desk.note_refusal(BEA, "busy", 2)
+    (seen,) = (await bench.desk.show("bea")).refusals
+    assert (seen.code, seen.limit, seen.text) == ("busy", 2, "busy: 2 requests at once")
+    for _ in range(3 * REFUSALS_KEPT):
+        bench.desk.note_refusal(BEA, "quota", 1)
+    assert len((await bench.desk.show("bea")).refusals) == REFUSALS_KEPT
+
+
+async def test_what_the_peer_allows_is_known_while_it_is_here_and_a_refusal_ends_with_a_new_greeting(
+    bench: Bench,
+) -> None:
+    assert (await bench.desk.show("bea")).allows_us is None
+    bench.roster.note_refusal(BEA, "used up")
+    (before,) = bench.roster.candidates()
+    assert before.refused_lately == "used up"
+    hello = Hello("bea", "0.1.0", PROTOCOLS, ("infer",), ())
+    bench.roster.link_up(LinkUp(BEA, hello, frozenset(PROTOCOLS), frozenset({"infer"}), "", 1.0))
+    assert (await bench.desk.show("bea")).allows_us == ["infer"]
+    (after,) = bench.roster.candidates()
+    assert after.refused_lately == ""
+
+
+async def test_wrong_words_change_nothing(bench: Bench) -> None:
+    for change in (GrantChange(), GrantChange(services=["shell"]), GrantChange(until="soon")):
+        with pytest.raises(UsageError):
+            await bench.desk.edit("bea", change)
+    with pytest.raises(UnknownPeer):
+        await bench.desk.revoke("attic")
+    assert (await bench.desk.show("bea")).state == "none"
+    assert bench.told == []
+
+
+def test_a_date_is_the_end_of_that_day_and_a_zone_counts() -> None:
+    day = read_until("2027-01-31")
+    assert (day.astimezone().date(), day.astimezone().hour) == (date(2027, 1, 31), 23)
+    assert read_until("2027-01-31T18:00+02:00") == datetime(2027, 1, 31, 16, tzinfo=UTC)
+    for wrong in ("", "31.1.2027", "2027-02-30", "2027-13", "tomorrow"):
+        with pytest.raises(UsageError):
+            read_until(wrong)
