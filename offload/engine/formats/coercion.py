@@ -4,7 +4,8 @@ Values change type only where that means the same; what fits no schema stays as 
 know formats, parsers or models.
 """
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,7 +153,7 @@ def _typed(value: Any, kind: str, schema: Schema, whole: Schema, depth: int) -> 
             simple = isinstance(value, (bool, int, float))
             return _Fit(_as_text(value), changed=True) if simple else _Fit(value, fits=False)
         case "integer" | "number":
-            return _number(value, kind)
+            return _number(value, kind, schema)
         case "boolean":
             if isinstance(value, str) and value.strip() in _TRUE | _FALSE:
                 return _Fit(value.strip() in _TRUE, changed=True)
@@ -165,16 +166,26 @@ def _typed(value: Any, kind: str, schema: Schema, whole: Schema, depth: int) -> 
             return _object(value, schema, whole, depth)
 
 
-def _number(value: Any, kind: str) -> _Fit:
+def _number(value: Any, kind: str, schema: Schema) -> _Fit:
     changed = isinstance(value, str)
     if isinstance(value, str):
         value = _guess(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return _Fit(value, fits=False)
     if kind == "integer" and isinstance(value, float):
-        whole = value.is_integer() and abs(value) < 2**53
-        return _Fit(int(value), changed=True) if whole else _Fit(value, fits=False)
-    return _Fit(value, changed=changed)
+        if not (value.is_integer() and abs(value) < 2**53):
+            return _Fit(value, fits=False)
+        value, changed = int(value), True
+    return _Fit(value, _in_range(value, schema), changed)
+
+
+def _in_range(value: float, schema: Schema) -> bool:
+    def holds(name: str, test: Callable[[float, float], bool]) -> bool:
+        edge = schema.get(name)
+        return isinstance(edge, bool) or not isinstance(edge, (int, float)) or test(value, edge)
+
+    return (holds("minimum", operator.ge) and holds("maximum", operator.le)
+        and holds("exclusiveMinimum", operator.gt) and holds("exclusiveMaximum", operator.lt))
 
 
 def _array(value: Any, schema: Schema, whole: Schema, depth: int) -> _Fit:

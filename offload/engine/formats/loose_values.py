@@ -22,6 +22,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d{1,300}(?:\.\d{0,300})?|\.\d{1,300})(?:[eE][+-]
 _BARE = re.compile(r"[^\s,{}\[\]()\"'=:;][^,{}\[\]()\"'\n]*")
 _WORDS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
           "null": None, "None": None, "none": None, "NULL": None}
+_WORD = re.compile(r"(?:true|false|null|none)\b", re.IGNORECASE)
 _PYTHON_WORDS = frozenset({"true", "True", "false", "False", "null", "None"})
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'", "\n": ""}
 _HEX = {"x": 2, "u": 4, "U": 8}
@@ -111,7 +112,10 @@ class _Reader:
             return self._object(depth)
         if char == "[" or (char == "(" and self.python):
             return self._list("]" if char == "[" else ")", depth)
-        return self._bare()
+        value = self._bare()
+        if depth and not self._peek(end=True):
+            raise ValueError("perhaps not all of it")
+        return value
 
     def rest(self) -> None:
         """Nothing may follow but brackets too many."""
@@ -155,6 +159,8 @@ class _Reader:
                 continue
             key = self._key()
             if key is None:
+                if not (self._peek() in "\"'{[(+-." or self._peek().isdigit() or _WORD.match(self.text, self.at)):
+                    raise ValueError("no value")
                 positional.append(self.value(1))
             else:
                 named[key] = self.value(1)

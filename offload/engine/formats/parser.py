@@ -19,8 +19,7 @@ class AnswerParser:
         inside_thought: bool = False, thought_budget_tokens: int | None = None,
     ) -> None:
         """Without tools nothing is a call. marks None: the model doesn't think aloud."""
-        openings = [one.text for one in source.openings(tools) if not one.only_first] \
-            if tools and source.call_ends_thought else []
+        openings = [source.trigger.text] if tools and source.call_ends_thought else []
         self._source = source
         self._tools = tuple(tools)
         self._scanner = CallScanner(source, tools)

@@ -75,6 +75,7 @@ class CallScanner:
         self._opening = ""
         self._raw: list[str] = []       # of the block, its opening included
         self._started = False
+        self._parted = ""               # the space before a call that has started
         self._held = ""                 # what may still become an opening
         self._space = ""                # white space whose meaning shows later
         self._any_text = False          # whether the answer holds anything but space
@@ -155,12 +156,17 @@ class CallScanner:
         self._held = ""
         if opening == self._source.closing:
             found.append(TextDelta("", self._space + opening))
+            self._space = ""
         else:
-            if self._space:             # space around calls is no text
-                found.append(TextDelta("", self._space))
             self._block = self._source.block(opening, self._tools)
             self._opening, self._raw, self._started = opening, [opening], False
-        self._space = ""
+
+    def _start(self, name: str, found: list[Delta]) -> None:
+        if not self._started and self._space:       # space around calls is no text
+            found.append(TextDelta("", self._space))
+            self._parted, self._space = self._space, ""
+        self._started = True
+        found.append(CallStarted(self._index, name))
 
     def _text(self, text: str, found: list[Delta]) -> None:
         if text.isspace() and self._openings and len(self._space) < _SPACE_LIMIT_CHARS:
@@ -180,8 +186,7 @@ class CallScanner:
         ended = self._block.step(char)
         if ended is None:
             if not self._started and self._block.name:
-                self._started = True
-                found.append(CallStarted(self._index, self._block.name))
+                self._start(self._block.name, found)
             if len(self._raw) > BLOCK_LIMIT_CHARS:
                 self._give_up(found, cut=True)
             return ""
@@ -201,16 +206,18 @@ class CallScanner:
     def _finish(self, calls: Sequence[RawCall], text: str, found: list[Delta]) -> None:
         for number, raw in enumerate(calls):
             if number or not self._started:
-                found.append(CallStarted(self._index, raw.name))
+                self._start(raw.name, found)
             found.append(CallFinished(self._index, finish_call(raw, self._tools), "" if number else text))
             self._index += 1
-        self._block, self._raw, self._behind_call = None, [], True
+        self._block, self._raw, self._behind_call, self._parted = None, [], True, ""
 
     def _drop(self, text: str, found: list[Delta]) -> None:
         """The block is text after all."""
         if self._started:
             found.append(CallDropped(self._index))
-        self._block, self._raw = None, []
+            if self._parted and self._any_text:     # it has been accounted for, but was not shown
+                found.append(TextDelta(self._parted, ""))
+        self._block, self._raw, self._parted = None, [], ""
         for char in text:
             self._text(char, found)
 

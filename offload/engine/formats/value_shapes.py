@@ -165,7 +165,9 @@ def number(schema: Schema, *, fraction: bool) -> Shape:
     if low is not None and high is not None:
         digits = max(len(str(abs(low))), len(str(abs(high))))
     digits = min(digits, 2 * INTEGER_DIGITS)
-    whole = choice("0", row(_FIRST_DIGIT, Repeat(_DIGIT, 0, digits - 1)))
+    whole = row(_FIRST_DIGIT, Repeat(_DIGIT, 0, digits - 1))
+    if fraction or low is None or low < 1:
+        whole = choice("0", whole)
     sign = () if low is not None and low >= 0 else (optional("-"),)
     tail = (optional(row(".", Repeat(_DIGIT, 1, FRACTION_DIGITS))),) if fraction else ()
     return row(*sign, whole, *tail)
