@@ -32,18 +32,26 @@ def chat_call(request: GenerateRequest, model: str, kind: ServerKind) -> Call:
     assert isinstance(request.prompt, ChatPrompt)
     messages = [{"role": one.role, "content": one.content} for one in request.prompt.messages]
     more: dict[str, Any] = {}
+    if request.schema:
+        wanted = {"name": "answer", "schema": _schema(request.schema), "strict": True}
+        more = {"response_format": {"type": "json_schema", "json_schema": wanted}}
     if request.text_so_far:
         if kind not in ("vllm", "ollama"):
             raise BadRequest("This upstream engine can't go on from the middle of an answer.")
         messages.append({"role": "assistant", "content": request.text_so_far})
         if kind == "vllm":
-            more = {"add_generation_prompt": False, "continue_final_message": True}
+            more |= {"add_generation_prompt": False, "continue_final_message": True}
     return Call("/v1/chat/completions", _encode({**_common(request, model, kind), "messages": messages, **more}))
 
 
 def text_call(request: GenerateRequest, prompt: str, model: str, kind: ServerKind) -> Call:
     """Text to continue: the prompt as rendered, and the answer so far behind it."""
     body = {**_common(request, model, kind), "prompt": prompt + request.text_so_far}
+    if request.schema:
+        if kind not in ("llama.cpp", "vllm"):
+            raise BadGrammar("This upstream engine takes no schema for plain text.")
+        schema = _schema(request.schema)
+        body |= {"json_schema": schema} if kind == "llama.cpp" else {"structured_outputs": {"json": schema}}
     return Call("/v1/completions", _encode(body))
 
 
@@ -88,6 +96,13 @@ def _common(request: GenerateRequest, model: str, kind: ServerKind) -> dict[str,
         body |= {"grammar": request.grammar} if kind == "llama.cpp" else {
             "structured_outputs": {"grammar": request.grammar}}
     return body
+
+
+def _schema(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        raise BadGrammar("The schema is no JSON.") from None
 
 
 def _encode(body: Mapping[str, Any]) -> bytes:

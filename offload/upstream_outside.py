@@ -47,8 +47,8 @@ async def cleared(
         return
     if guard is None:
         raise OutsideRefused("Without the privacy guard nothing goes to an upstream engine on another machine.")
-    if request.grammar:
-        raise OutsideRefused("A grammar can hold words of the conversation, so it does not go to another machine.")
+    if request.grammar or request.schema:
+        raise OutsideRefused("A grammar or schema can hold words of the conversation, so none goes to another machine.")
     if isinstance(request.prompt, ChatPrompt) and any(one.role not in _ROLES for one in request.prompt.messages):
         raise OutsideRefused("A message with an unknown role does not go to another machine.")
     texts = free_texts(request)

@@ -115,6 +115,20 @@ def test_a_grammar_goes_under_the_name_that_each_kind_knows():
             chat_call(request, "m", kind)
 
 
+def test_a_schema_goes_as_each_interface_wants_it():
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    chat = GenerateRequest(request_id="1", prompt=CHAT, schema=json.dumps(schema))
+    for kind in ("llama.cpp", "vllm", "ollama", "other"):
+        assert body_of(chat_call(chat, "m", kind))["response_format"]["json_schema"]["schema"] == schema
+    text = GenerateRequest(request_id="1", prompt=TextPrompt("x"), schema=json.dumps(schema))
+    assert body_of(text_call(text, "x", "m", "llama.cpp"))["json_schema"] == schema
+    assert body_of(text_call(text, "x", "m", "vllm"))["structured_outputs"] == {"json": schema}
+    with pytest.raises(BadGrammar):
+        text_call(text, "x", "m", "other")
+    with pytest.raises(BadGrammar):
+        chat_call(GenerateRequest(request_id="1", prompt=CHAT, schema="{"), "m", "vllm")
+
+
 def test_what_can_not_be_asked_is_refused():
     with pytest.raises(LaneUnsupported):
         chat_call(GenerateRequest(request_id="1", prompt=CHAT, lane="exact"), "m", "vllm")

@@ -336,7 +336,8 @@ async def test_a_guard_that_breaks_stops_the_request(tmp_path, monkeypatch):
 
 async def test_a_grammar_and_a_strange_role_do_not_leave(tmp_path, monkeypatch):
     async with outside(tmp_path, monkeypatch, Guard(), kind="vllm") as (engine, _, dialled):
-        for request in (ask(grammar='root ::= "Bea"'), ask(ChatPrompt((Message("Bea Long", "hi"),)))):
+        strange = ChatPrompt((Message("Bea Long", "hi"),))
+        for request in (ask(grammar='root ::= "Bea"'), ask(schema='{"const": "Bea"}'), ask(strange)):
             assert (await all_of(engine, request))[-1].code == "outside_refused"
         assert dialled == []
 

@@ -1,5 +1,7 @@
 """The upstream engine against llama.cpp's own C++ server with the embedded model, on loopback."""
 
+import json
+
 import pytest
 import trio
 from embedded_model import model_path
@@ -61,6 +63,12 @@ async def test_a_grammar_a_stop_and_a_bad_grammar(engine):
     assert stopped[-1].finish_reason == "stop" and " six" not in text_of(stopped)
     failed = await run(engine, grammar="rt ::= oops")
     assert failed[-1].code == "upstream_refused" and "grammar" in failed[-1].message
+
+
+@pytest.mark.parametrize("prompt", [CHAT, TextPrompt("The number is")])
+async def test_a_schema_is_kept(engine, prompt):
+    schema = '{"type": "object", "properties": {"n": {"enum": [3, 4]}}, "required": ["n"]}'
+    assert json.loads(text_of(await run(engine, prompt=prompt, schema=schema, max_tokens=40)))["n"] in (3, 4)
 
 
 async def test_cancelled_answers_free_their_slots(engine):
