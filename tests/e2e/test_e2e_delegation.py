@@ -276,7 +276,7 @@ def test_kill_9_in_mid_answer(house: Household, number: int) -> None:
     house.wait_connected()
     assert all(entry["outcome"] != "open" for entry in infer_entries(house.phone))
     ask_short(house)
-    house.check_ledgers()
+    house.check_data()
 
 
 # ------------------------------------------------------------ an ordered end
@@ -323,4 +323,4 @@ def test_an_ordered_end_with_requests_that_hang(house: Household, how: signal.Si
     house.start(node)
     house.wait_connected()
     assert all(entry["outcome"] != "open" for entry in infer_entries(node))
-    house.check_ledgers()
+    house.check_data()

@@ -119,4 +119,4 @@ def test_each_message_arrives_once_and_in_order_through_kill_9_of_either_side() 
         assert [(row["body"], row["state"]) for row in reversed(outbox)] == [(text, "delivered") for text in texts]
         entries = [one for one in house.phone.client().get("/v1/ledger", limit=10_000) if one["purpose"] == "mail"]
         assert [one["outcome"] for one in entries] == ["delivered"] * MESSAGES
-        house.check_ledgers()
+        house.check_data()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from running_nodes import Household, failing, household, peer_of, until
+from running_nodes import Household, cli, failing, household, peer_of, until
 
 from node.cli.client import NodeClient
 from node.cli.demo.nodes import DemoNode
@@ -117,7 +117,11 @@ def test_a_wrong_code_is_said_plainly_and_the_fourth_try_is_refused(house: House
     window = Window(house.home_pc)
     waiting = window.first("waiting")
     wrong = WRONG if waiting["code"] != WRONG else "8-crossover-clockwork"
-    for _ in range(3):
+    said = cli(house.phone, "pair", wrong, "--at", waiting["at"])
+    assert said.returncode == 6
+    assert "do not match" in said.stderr
+    assert "kith pair" in said.stderr
+    for _ in range(2):
         refused = failing(lambda: join(house.phone.client(), wrong, waiting["at"]))
         assert (refused.exit_code, refused.code) == (6, "pairing_refused")
         assert "do not match" in str(refused)
@@ -194,5 +198,5 @@ def test_either_side_comes_back_without_pairing_again(house: Household) -> None:
         send(node, to, f"hello again from {node.name}")
     until(lambda: "hello again from phone" in inbox(house.home_pc), "home-pc has it")
     until(lambda: "hello again from home-pc" in inbox(house.phone), "the phone has it")
-    house.check_ledgers()
+    house.check_data()
     forget(house)

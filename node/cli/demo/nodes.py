@@ -22,7 +22,7 @@ __all__ = ["DAEMON", "DemoNode"]
 
 DAEMON: tuple[str, ...] = (sys.executable, "-P", "-m", "node.daemon")
 START_TIMEOUT_S = 60.0
-STOP_TIMEOUT_S = 10.0
+STOP_TIMEOUT_S = 30.0
 POLL_S = 0.1
 
 
