@@ -56,11 +56,19 @@ class PeerCandidate:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One line of `kith offload explain`: a place, whether it can, and why."""
+    """One line of `kith offload explain`: a place, whether it can, and why. peer_id None is this device.
+
+    model: the one that would run, or the roomiest one there when none can; context_tokens is its room, 0 not known.
+    """
 
     name: str
     able: bool
     reason: str
+    peer_id: str | None = None
+    model: str | None = None
+    context_tokens: int = 0
+    in_flight: int = 0
+    refused_lately: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +89,8 @@ def choose(needs: JobNeeds, here: LocalView, peers: tuple[PeerCandidate, ...], *
     fits_here, why_here = _here(needs, here)
     judged = [(peer, *_peer(needs, peer, mode)) for peer in peers]
     lines = (
-        Candidate(here.node_name, fits_here, why_here),
-        *(Candidate(peer.name, able, why) for peer, able, why, _ in judged),
+        Candidate(here.node_name, fits_here, why_here, None, here.model_name, here.context_tokens),
+        *(_line(peer, able, why, model) for peer, able, why, model in judged),
     )
     able = sorted(
         ((peer, model) for peer, can, _, model in judged if can and model is not None), key=lambda pair: _rank(pair[0])
@@ -101,6 +109,11 @@ def choose(needs: JobNeeds, here: LocalView, peers: tuple[PeerCandidate, ...], *
 
 
 Judged = tuple[PeerCandidate, bool, str, tuple[str, str, int] | None]
+
+
+def _line(peer: PeerCandidate, able: bool, why: str, model: tuple[str, str, int] | None) -> Candidate:
+    shown = model or max(peer.models, key=lambda one: one[2], default=(None, "", 0))
+    return Candidate(peer.name, able, why, peer.peer_id, shown[0], shown[2], peer.in_flight, peer.refused_lately)
 
 
 def _here(needs: JobNeeds, here: LocalView) -> tuple[bool, str]:

@@ -169,6 +169,9 @@ class Routes:
         asking, body = self._part("asking"), read_body(request, AskInput)
         return self._stream(lambda emit: asking.ask(body, emit))
 
+    async def explain(self, request: Request) -> Any:
+        return await self._part("offloading").explain(read_body(request, AskInput))
+
     async def undo(self, _: Request) -> Any:
         return await self._part("asking").undo()
 
@@ -312,6 +315,7 @@ def build_app(services: Services, questions: Questions) -> Starlette:
         ("PUT", "/v1/mode", routes.mode),
         ("POST", "/v1/stop", routes.stop),
         ("POST", "/v1/ask", routes.ask),
+        ("POST", "/v1/offload/explain", routes.explain),
         ("POST", "/v1/undo", routes.undo),
         ("GET", "/v1/questions", routes.questions),
         ("POST", "/v1/questions/{id:str}", routes.answer),

@@ -14,6 +14,7 @@ import msgspec
 from node.api.views import (
     ConversationView,
     DoctorView,
+    ExplainView,
     GrantView,
     InboxMessage,
     LedgerEntryView,
@@ -43,6 +44,7 @@ __all__ = [
     "Messages",
     "Models",
     "NodeControl",
+    "Offloading",
     "Pairing",
     "Peers",
     "Searching",
@@ -104,6 +106,14 @@ class Asking(Protocol):
 
     async def undo(self) -> UndoView:
         """Take back the last write."""
+        ...
+
+
+class Offloading(Protocol):
+    """Choosing where work runs."""
+
+    async def explain(self, request: AskInput) -> ExplainView:
+        """Where a model's work on this request would run now, and why; nothing is run or sent."""
         ...
 
 
@@ -275,6 +285,7 @@ class Services:
     pairing: Pairing | None = None
     peers: Peers | None = None
     granting: Granting | None = None
+    offloading: Offloading | None = None
     ledger: Ledger | None = None
     models: Models | None = None
     bench: Bench | None = None

@@ -7,10 +7,12 @@ Times are ISO 8601 in UTC, sizes in bytes, durations in seconds.
 import msgspec
 
 __all__ = [
+    "CandidateView",
     "Check",
     "CommandError",
     "ConversationView",
     "DoctorView",
+    "ExplainView",
     "GrantView",
     "InboxMessage",
     "LedgerEntryView",
@@ -78,6 +80,37 @@ class GrantView(msgspec.Struct, frozen=True, kw_only=True):
     """Since the node started, the newest last."""
     allows_us: list[str] | None
     """What the peer lets this node use, as it last greeted; None while it is away."""
+
+
+class CandidateView(msgspec.Struct, frozen=True, kw_only=True):
+    """One place where work could run. peer_id null: this device. context_tokens 0: not known."""
+
+    name: str
+    peer_id: str | None
+    chosen: bool
+    able: bool
+    reason: str
+    model: str | None
+    context_tokens: int
+    in_flight: int
+    """Requests at work there: all of them here, this node's own ones at a peer."""
+    refused_lately: str
+    rtt_ms: float | None
+
+
+class ExplainView(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a model's work would run now. where: here, peer, nowhere. Token numbers are estimates."""
+
+    schema: int = SCHEMA
+    mode: str
+    prompt_tokens: int
+    answer_tokens: int
+    context_tokens: int
+    where: str
+    runs_on: str
+    model: str | None
+    reason: str
+    candidates: list[CandidateView]
 
 
 class StatusView(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from node.cli.prompts import answer_questions
 MAX_FILE_BYTES = 1_000_000
 
 
-def _read_file(path: Path) -> dict[str, str]:
+def read_file(path: Path) -> dict[str, str]:
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise CommandFailure(
@@ -72,7 +72,7 @@ def command(
 ) -> None:
     """Ask the agent. Text may also come from standard input."""
     at = session(ctx)
-    attachments = [*map(_read_file, files), *_read_stdin()]
+    attachments = [*map(read_file, files), *_read_stdin()]
     words = " ".join(text)
     if not words and attachments and attachments[-1]["name"] == "stdin":
         words = attachments.pop()["text"].strip()

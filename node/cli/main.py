@@ -27,6 +27,7 @@ COMMANDS = {
     "grant": "Show, change or revoke what a peer may do here",
     "forget": "Remove a peer and cut its connections",
     "ask": "Ask the agent",
+    "offload": "Explain where work would run, and why",
     "history": "List, show, export or delete conversations",
     "undo": "Take back the last thing the agent wrote",
     "search": "Search your notes and what peers share with you",

@@ -154,6 +154,7 @@ class Node:
         services.pairing = pairing
         services.peers = parts.roster
         services.granting = parts.grant_desk
+        services.offloading = parts.explainer
         services.ledger = parts.ledger_desk
         services.models = parts.shelf
         services.bench = Bench(parts.engine)

@@ -27,6 +27,7 @@ from node.config import Config, set_value
 from node.daemon.composition import Composition
 from node.daemon.conversations import Conversations
 from node.daemon.doctor import Doctor
+from node.daemon.explainer import Explainer
 from node.daemon.grant_desk import GrantDesk
 from node.daemon.grants import Grants
 from node.daemon.hub import HubDesk
@@ -103,6 +104,7 @@ class Parts:
     pair: "PairSlot"
     grant_desk: GrantDesk
     inference: InferenceServer
+    explainer: Explainer
 
 
 class PairSlot:
@@ -280,4 +282,5 @@ def build_parts(
         ledger_desk=LedgerDesk(ledger, roster, clock),
         shelf=shelf, searching=searching, doctor=doctor, desk=desk, vault=vault, pair=pair,
         grant_desk=grant_desk, inference=inference,
+        explainer=Explainer(thinker, engine, roster, lambda: networking.mode),
     )

@@ -156,6 +156,11 @@ class Roster:
         state = self._states.get(peer_id)
         return state.presence.capabilities if state is not None and state.presence is not None else None
 
+    def rtt_ms(self, peer_id: str) -> float | None:
+        """The round trip to a peer as it was measured when it came; None when it is not here."""
+        state = self._states.get(peer_id)
+        return state.presence.rtt_ms if state is not None and state.presence is not None else None
+
     def granting(self, service: str) -> list[str]:
         """Present peers that let this node use a service."""
         return [

@@ -113,9 +113,8 @@ class Thinker:
 
     async def think(self, job: ThinkJob) -> ThinkResult:
         """The finished answer. Raises KithError when it can run nowhere, or not where the owner said."""
-        place = job.place if job.place in ("auto", "local") else self._peers.find(job.place)
-        chars = sum(len(part.text.value) for part in job.parts)
-        needs = JobNeeds(place, chars // CHARS_PER_TOKEN + 64, job.max_tokens, job.model)
+        needs = self._needs(job)
+        place = needs.place
         tried: list[str] = []
         for _ in range(MAX_ATTEMPTS_AT_PEERS):
             here, peers = await self._here(), self._peers.candidates()
@@ -136,6 +135,19 @@ class Thinker:
                 assert choice.peer_id is not None
                 self._peers.note_refusal(choice.peer_id, _in_words(failure, ""))
         return await self._think_here(job, "; ".join(tried), _Shown())
+
+    async def explain(self, job: ThinkJob) -> tuple[JobNeeds, Choice]:
+        """What this job needs and where it would go now, with every place considered. Runs and sends nothing.
+
+        Raises UnknownPeer, AmbiguousPeer.
+        """
+        needs = self._needs(job)
+        return needs, choose(needs, await self._here(), self._peers.candidates(), mode=self._mode())
+
+    def _needs(self, job: ThinkJob) -> JobNeeds:
+        place = job.place if job.place in ("auto", "local") else self._peers.find(job.place)
+        chars = sum(len(part.text.value) for part in job.parts)
+        return JobNeeds(place, chars // CHARS_PER_TOKEN + 64, job.max_tokens, job.model)
 
     async def _here(self) -> LocalView:
         model = await self._default_model()
