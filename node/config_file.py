@@ -3,10 +3,12 @@
 Must not know which keys exist or what they mean.
 """
 
+import fcntl
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,20 +56,37 @@ def read_text(text: str, path: Path) -> dict[str, FileValue]:
 
 
 def set_in_file(path: Path, key: str, value: Any) -> None:
-    """Write key = value into the file, made with mode 0600 if need be, in one step. Comments and other values stay."""
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    changed = set_in_text(text, key, value, path)
+    """Write key = value into the file, made with mode 0600 if need be, in one step. Comments and other values stay, also
+    those that another thread or process sets at the same time."""
+    try:
+        with _sole_writer(path.parent):
+            text = path.read_text(encoding="utf-8") if path.exists() else ""
+            _replace(path, set_in_text(text, key, value, path))
+    except OSError as error:
+        text = f"{path} cannot be written: {error.strerror}."
+        raise ConfigError(text, hint=f"Check: ls -ld {path.parent}") from error
+
+
+@contextmanager
+def _sole_writer(folder: Path) -> Iterator[None]:
+    """The folder's own lock: every open of it is a holder of its own, so threads wait for each other too."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _replace(path: Path, text: str) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(fd, "w", encoding="utf-8") as file:
-            file.write(changed)
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-    except OSError as error:
-        text = f"{path} cannot be written: {error.strerror}."
-        raise ConfigError(text, hint=f"Check: ls -ld {path.parent}") from error
     finally:
         draft.unlink(missing_ok=True)
 

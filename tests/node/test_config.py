@@ -2,6 +2,7 @@
 
 import stat
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -199,3 +200,15 @@ def test_models_of_an_upstream_engine_have_names(tmp_path: Path) -> None:
     assert names == ("big=org/Qwen3:8b", "small")
     with pytest.raises(ConfigError, match="NAME_THERE"):
         config.set_value(tmp_path / "c.toml", "upstream.models", "=x")
+
+
+def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
+    """The node keeps its mode while the owner sets something else: both stay, and no one fails."""
+    path = tmp_path / "config.toml"
+    values = [("net.port", str(4000 + number)) if number % 2 else (f"x{number}.y", number) for number in range(40)]
+    with ThreadPoolExecutor(8) as threads:
+        done = [threads.submit(config_file.set_in_file, path, key, value) for key, value in values]
+    assert [one.exception() for one in done] == [None] * len(values)
+    assert {f"x{number}.y" for number in range(0, 40, 2)} | {"net.port"} == set(config_file.read_file(path))
+    assert list(tmp_path.iterdir()) == [path]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
