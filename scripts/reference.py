@@ -56,10 +56,10 @@ def commands() -> str:
 
 
 def _help(command: click.Command, names: list[str]) -> str:
-    context: click.Context | None = None
-    for name in names:
-        context = click.Context(command, info_name=name, parent=context, terminal_width=100, max_content_width=100)
-    assert context is not None
+    parent: click.Context | None = None
+    for name in names[:-1]:
+        parent = click.Context(kith, info_name=name, parent=parent)  # a parent's arguments would stand in the usage
+    context = click.Context(command, info_name=names[-1], parent=parent, terminal_width=100, max_content_width=100)
     return command.get_help(context).rstrip()
 
 

@@ -7,7 +7,7 @@ reach it through a proxy. Must not know how a service does its work.
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from starlette.applications import Starlette
@@ -83,6 +83,12 @@ class TrustChange(msgspec.Struct, forbid_unknown_fields=True):
     """Body of POST /v1/peers/{name}/trust."""
 
     trust: str
+
+
+class PingInput(msgspec.Struct, forbid_unknown_fields=True):
+    """Body of POST /v1/peers/{name}/ping."""
+
+    timeout_s: Annotated[float, msgspec.Meta(gt=0, le=60)] = 5.0
 
 
 class ModeChange(msgspec.Struct, forbid_unknown_fields=True):
@@ -200,6 +206,9 @@ class Routes:
 
     async def forget(self, request: Request) -> Any:
         return {"forgotten": await self._part("peers").forget(request.path_params["name"])}
+
+    async def ping(self, request: Request) -> Any:
+        return await self._part("peers").ping(request.path_params["name"], read_body(request, PingInput).timeout_s)
 
     async def grant(self, request: Request) -> Any:
         return await self._part("granting").show(request.path_params["name"])
@@ -324,6 +333,7 @@ def build_app(services: Services, questions: Questions) -> Starlette:
         ("GET", "/v1/peers", routes.peers),
         ("POST", "/v1/peers/{name:str}/trust", routes.trust),
         ("DELETE", "/v1/peers/{name:str}", routes.forget),
+        ("POST", "/v1/peers/{name:str}/ping", routes.ping),
         ("GET", "/v1/peers/{name:str}/grant", routes.grant),
         ("PATCH", "/v1/peers/{name:str}/grant", routes.grant_edit),
         ("DELETE", "/v1/peers/{name:str}/grant", routes.grant_revoke),

@@ -23,6 +23,7 @@ from node.api.views import (
     ModelView,
     OutboxMessage,
     PeerView,
+    PingView,
     SearchView,
     SentView,
     ShareView,
@@ -134,6 +135,10 @@ class Peers(Protocol):
 
     async def all(self) -> list[PeerView]:
         """Every paired peer."""
+        ...
+
+    async def ping(self, name: str, timeout_s: float) -> PingView:
+        """A round trip to one peer, measured now; an absent peer is called first. Raises PeerUnreachable."""
         ...
 
     async def trust(self, name: str, trust: str) -> PeerView:

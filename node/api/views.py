@@ -22,6 +22,7 @@ __all__ = [
     "OutboxMessage",
     "PassageView",
     "PeerView",
+    "PingView",
     "RefusalView",
     "SearchView",
     "SentView",
@@ -47,6 +48,19 @@ class PeerView(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None
     last_contact: str | None
     waiting_messages: int
+
+
+class PingView(msgspec.Struct, frozen=True, kw_only=True):
+    """A round trip measured now over the link to a peer, and the way that it took."""
+
+    schema: int = SCHEMA
+    peer: str
+    peer_id: str
+    rtt_ms: float
+    route: str
+    """direct: a connection between the two nodes, with nobody in between."""
+    transport: str
+    address: str
 
 
 class RefusalView(msgspec.Struct, frozen=True, kw_only=True):

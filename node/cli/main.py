@@ -23,6 +23,7 @@ COMMANDS = {
     "status": "The node and its peers on one screen",
     "pair": "Pair with another node, by code or link",
     "peers": "List paired peers",
+    "ping": "Measure the way to a peer",
     "trust": "Change the trust in a peer",
     "grant": "Show, change or revoke what a peer may do here",
     "forget": "Remove a peer and cut its connections",

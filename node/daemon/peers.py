@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from node.agent.tools.peers import PeerEntry
 from node.api.views import PeerView as PeerScreen
+from node.api.views import PingView
 from node.clock import Clock, from_ms, to_ms
 from node.daemon.grants import Grants
 from node.daemon.networking import Networking
-from node.errors import UsageError
+from node.errors import PeerUnreachable, UsageError
 from node.identity.peerbook import PeerBook, pick
 from node.identity.trust import Trust
 from node.net.events import LinkDown, LinkUp, ModelsAdvertised
@@ -243,6 +244,25 @@ class Roster:
     async def all(self) -> list[PeerScreen]:
         """Every peer, with how many messages wait for it."""
         return self.screens(await self._database.read(mail.waiting))
+
+    async def ping(self, name: str, timeout_s: float) -> PingView:
+        """A round trip measured now. Raises UnknownPeer, AmbiguousPeer, PeerUnreachable."""
+        peer_id = self.find(name)
+        if self.networking is None:
+            raise PeerUnreachable("The network is not there yet.", hint="See: kith status")
+        if self._states[peer_id].row.trust == Trust.NONE:
+            raise PeerUnreachable(
+                f"{self.name_of(peer_id)} is trusted with nothing, so there is no link to it.",
+                hint=f"Change that with: kith trust {self.name_of(peer_id)} friend",
+            )
+        rtt_ms, address = await self.networking.ping(peer_id, timeout_s=timeout_s)
+        state = self._states.get(peer_id)
+        if state is not None and state.presence is not None:
+            state.presence.rtt_ms = rtt_ms
+        return PingView(
+            peer=self.name_of(peer_id), peer_id=peer_id, rtt_ms=round(rtt_ms, 3), route="direct", transport="tcp",
+            address=address,
+        )
 
     async def trust(self, name: str, trust: str) -> PeerScreen:
         """Change the trust in a peer: a new grant replaces the old one and live streams see it at their next frame."""
