@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from node.api.failures import HTTP_STATUS, Starting, UsageFault, describe_failure
-from node.api.ports import AskInput, Emit, GrantChange, Services
+from node.api.ports import AskInput, Emit, EvalInput, GrantChange, Services
 from node.api.questions import Questions
 from node.api.streaming import EventStream
 from offload.bench import BenchPlan
@@ -252,6 +252,10 @@ class Routes:
         bench, plan = self._part("bench"), read_body(request, BenchPlan)
         return self._stream(lambda emit: bench.run(plan, emit))
 
+    async def evaluate(self, request: Request) -> Any:
+        evaluating, body = self._part("evaluating"), read_body(request, EvalInput)
+        return self._stream(lambda emit: evaluating.run(body, emit))
+
     async def send(self, request: Request) -> Any:
         body = read_body(request, MessageOut)
         return await self._part("messages").send(body.to, body.body)
@@ -346,6 +350,7 @@ def build_app(services: Services, questions: Questions) -> Starlette:
         ("DELETE", "/v1/models/{name:path}", routes.model_remove),
         ("POST", "/v1/models/{name:path}/use", routes.model_use),
         ("POST", "/v1/bench", routes.bench),
+        ("POST", "/v1/eval", routes.evaluate),
         ("POST", "/v1/messages", routes.send),
         ("GET", "/v1/inbox", routes.inbox),
         ("GET", "/v1/outbox", routes.outbox),

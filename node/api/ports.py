@@ -31,6 +31,7 @@ from node.api.views import (
     UndoView,
 )
 from offload.bench import BenchPlan
+from offload.evaluation.cases import Case
 
 __all__ = [
     "AskInput",
@@ -39,6 +40,8 @@ __all__ = [
     "Bench",
     "Conversations",
     "Emit",
+    "EvalInput",
+    "Evaluating",
     "GrantChange",
     "Granting",
     "Ledger",
@@ -217,6 +220,22 @@ class Models(Protocol):
         ...
 
 
+class EvalInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Cases to run through one model."""
+
+    cases: list[Case]
+    model: str | None = None
+    may_ask: bool = False
+
+
+class Evaluating(Protocol):
+    """How well models call tools."""
+
+    async def run(self, wanted: EvalInput, emit: Emit) -> None:
+        """Run cases; events case and eval."""
+        ...
+
+
 class Bench(Protocol):
     """The speed of models."""
 
@@ -294,6 +313,7 @@ class Services:
     ledger: Ledger | None = None
     models: Models | None = None
     bench: Bench | None = None
+    evaluating: Evaluating | None = None
     messages: Messages | None = None
     searching: Searching | None = None
     conversations: Conversations | None = None

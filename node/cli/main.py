@@ -39,6 +39,7 @@ COMMANDS = {
     "mode": "Show or switch: offline, lan, online",
     "models": "List, show, add, choose or remove local models",
     "bench": "Measure how fast a model is on this machine",
+    "eval": "Measure how well a model calls tools",
     "config": "Show, explain or change settings",
     "logs": "Read the node's log",
     "doctor": "Check this node and say what to do",

@@ -21,6 +21,7 @@ from node.daemon.asking import Asking
 from node.daemon.bench import Bench
 from node.daemon.composition import Composition
 from node.daemon.control import Control, Figures
+from node.daemon.evaluation import Evaluating
 from node.daemon.lan import lan_addresses
 from node.daemon.messages import Messages
 from node.daemon.pairing import Pairing
@@ -158,6 +159,7 @@ class Node:
         services.ledger = parts.ledger_desk
         services.models = parts.shelf
         services.bench = Bench(parts.engine)
+        services.evaluating = Evaluating(parts.engine)
         services.messages = Messages(database, parts.outbox, parts.deliverer, parts.roster, parts.desk)
         services.searching = parts.searching
         services.conversations = parts.conversations
