@@ -56,8 +56,8 @@ def read_text(text: str, path: Path) -> dict[str, FileValue]:
 
 
 def set_in_file(path: Path, key: str, value: Any) -> None:
-    """Write key = value into the file, made with mode 0600 if need be, in one step. Comments and other values stay, also
-    those that another thread or process sets at the same time."""
+    """Write key = value into the file, made with mode 0600 if need be, in one step. Comments and other values stay,
+    also those that another thread or process sets at the same time."""
     try:
         with _sole_writer(path.parent):
             text = path.read_text(encoding="utf-8") if path.exists() else ""
