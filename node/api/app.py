@@ -25,6 +25,7 @@ __all__ = ["build_app"]
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 SOCKET_HOST = "kith"
+NOT_READY = 503
 
 log = logging.getLogger(__name__)
 
@@ -160,6 +161,10 @@ class Routes:
 
     async def status(self, _: Request) -> Any:
         return self._services.node.status()
+
+    async def health(self, request: Request) -> Any:
+        view = await self._services.node.health(probe=request.query_params.get("probe") == "1")
+        return reply(view, 200 if view.ready else NOT_READY)
 
     async def doctor(self, _: Request) -> Any:
         return await self._services.node.doctor()
@@ -324,6 +329,7 @@ def build_app(services: Services, questions: Questions) -> Starlette:
 
     table: list[tuple[str, str, Handler]] = [
         ("GET", "/v1/status", routes.status),
+        ("GET", "/v1/health", routes.health),
         ("GET", "/v1/doctor", routes.doctor),
         ("PUT", "/v1/mode", routes.mode),
         ("POST", "/v1/stop", routes.stop),

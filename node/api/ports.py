@@ -16,6 +16,7 @@ from node.api.views import (
     DoctorView,
     ExplainView,
     GrantView,
+    HealthView,
     InboxMessage,
     LedgerEntryView,
     LedgerReport,
@@ -86,6 +87,10 @@ class NodeControl(Protocol):
 
     def status(self) -> StatusView:
         """One screen of state; never waits."""
+        ...
+
+    async def health(self, *, probe: bool) -> HealthView:
+        """Whether the node can do its work. probe: have a token produced first when there was none yet; bounded."""
         ...
 
     async def doctor(self) -> DoctorView:

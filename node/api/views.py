@@ -14,6 +14,7 @@ __all__ = [
     "DoctorView",
     "ExplainView",
     "GrantView",
+    "HealthView",
     "InboxMessage",
     "LedgerEntryView",
     "LedgerReport",
@@ -48,6 +49,22 @@ class PeerView(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None
     last_contact: str | None
     waiting_messages: int
+
+
+class HealthView(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the node can do its work. state: starting, untried, ready, no_model, stuck, failing, stopping.
+
+    ready is true in the states ready (a token was produced) and no_model (there is nothing that could produce one).
+    """
+
+    schema: int = SCHEMA
+    state: str
+    ready: bool
+    detail: str = ""
+    model: str | None = None
+    running: int = 0
+    queued: int = 0
+    last_token_age_s: float | None = None
 
 
 class PingView(msgspec.Struct, frozen=True, kw_only=True):

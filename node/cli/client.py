@@ -47,6 +47,16 @@ class NodeClient:
         given = {key: value for key, value in query.items() if value is not None}
         return self._call("GET", path + ("?" + urlencode(given) if given else ""))
 
+    def look(self, path: str) -> Any:
+        """The JSON reply of one GET whose refusal is a reply as well."""
+        connection, response = self._send("GET", path, None)
+        try:
+            return json.loads(response.read())
+        except ValueError:
+            raise _refusal(b"") from None
+        finally:
+            connection.close()
+
     def post(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """The JSON reply of one POST."""
         return self._call("POST", path, body or {})

@@ -10,8 +10,9 @@ from importlib.metadata import version
 from typing import Any
 
 from node.api.failures import Starting
-from node.api.views import DoctorView, PeerView, StatusView
+from node.api.views import DoctorView, HealthView, PeerView, StatusView
 from node.clock import Clock
+from node.daemon.readiness import Readiness
 from node.errors import UsageError
 
 __all__ = ["Control", "Figures"]
@@ -47,6 +48,8 @@ class Control:
         self.addresses: Callable[[], list[str]] = list
         self.peers: Callable[[], tuple[PeerView, ...]] = tuple
         self.switch: Callable[[str], Awaitable[int]] | None = None
+        self.stopping: Callable[[], bool] = lambda: False
+        self.readiness: Readiness | None = None
         self.look: Callable[[], Awaitable[DoctorView]] | None = None
 
     def status(self) -> StatusView:
@@ -59,6 +62,14 @@ class Control:
             queued_messages=figures.queued_messages, left_today_entries=figures.left_entries,
             left_today_bytes=figures.left_bytes, kept_back_today=figures.kept_back,
         )
+
+    async def health(self, *, probe: bool) -> HealthView:
+        """Whether the node can do its work; answers from the first moment on."""
+        if self.stopping():
+            return HealthView(state="stopping", ready=False, detail="the node is stopping")
+        if self.readiness is None or self.stage() != "ready":
+            return HealthView(state="starting", ready=False, detail=self.stage())
+        return await self.readiness.look(probe=probe)
 
     async def doctor(self) -> DoctorView:
         """All checks. Raises Starting before the data is open."""

@@ -62,6 +62,7 @@ class Node:
         self._stopping = trio.Event()
         node = config.settings.node
         self._control = Control(node.name, identity.peer_id, node.mode, composition.clock, self._stopping.set)
+        self._control.stopping = self._stopping.is_set
         self._questions = Questions(lambda: new_id(composition.entropy))
         self._services = Services(node=self._control)
 
@@ -130,6 +131,7 @@ class Node:
         control.addresses = networking.addresses
         control.switch = lambda mode: self._switch(parts, mode)
         control.look = parts.doctor.look
+        control.readiness = parts.readiness
         control.peers = lambda: tuple(parts.roster.screens(self._waiting))
         self._waiting: dict[str, int] = {}
 

@@ -37,6 +37,7 @@ from node.daemon.models import ModelShelf
 from node.daemon.networking import Networking, Wiring
 from node.daemon.owner import APPROVAL_DEADLINE_S, OwnerDesk
 from node.daemon.peers import Roster
+from node.daemon.readiness import Readiness
 from node.daemon.searching import Openings, PassageGuard, QueryDesk, Searching, StoredShares
 from node.daemon.serving import Serving
 from node.daemon.thinker import Thinker
@@ -105,6 +106,7 @@ class Parts:
     grant_desk: GrantDesk
     inference: InferenceServer
     explainer: Explainer
+    readiness: Readiness
 
 
 class PairSlot:
@@ -283,4 +285,5 @@ def build_parts(
         shelf=shelf, searching=searching, doctor=doctor, desk=desk, vault=vault, pair=pair,
         grant_desk=grant_desk, inference=inference,
         explainer=Explainer(thinker, engine, roster, lambda: networking.mode),
+        readiness=Readiness(engine, clock, fresh_id),
     )
