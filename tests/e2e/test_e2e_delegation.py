@@ -88,6 +88,16 @@ def settled_count(house: Household) -> int:
         raise
 
 
+def went_on_here(events: list[Event]) -> bool:
+    """The phone finished what the home PC had begun: one continuous text, and the reason names who stopped."""
+    answer = events[-1]
+    assert answer["event"] == "answer"
+    assert answer["ran_on"] == "phone"
+    assert "home-pc" in answer["reason"]
+    assert "".join(deltas(events)) == answer["text"]
+    return len(deltas(events)) > 10
+
+
 def ask_short(house: Household) -> Event:
     """A short request that the home PC answers."""
     answer = house.owner.ask(SHORT)
@@ -198,6 +208,21 @@ def test_a_cancel_stops_the_engine_within_one_decode(house: Household) -> None:
     ask_short(house)
 
 
+def test_forgetting_cuts_the_answer_that_streams(house: Household) -> None:
+    owner = house.owner
+    for event in owner.follow(MEDIUM):
+        if event["event"] == "delta" and len(deltas(owner.events)) == 3:
+            assert house.home_pc.client().delete("/v1/peers/phone")["forgotten"] == "phone"
+    assert went_on_here(owner.events)
+    settled_count(house)
+    assert infer_entries(house.phone)[0]["outcome"].startswith("broken")
+    named = failing(lambda: house.owner.ask(SHORT, on="home-pc"))
+    assert named.exit_code == 5
+    house.phone.client().delete("/v1/peers/home-pc")
+    house.pair()
+    ask_short(house)
+
+
 # ------------------------------------------------------------ the worker dies
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGILL], ids=["SIGKILL", "SIGILL"])
@@ -258,11 +283,7 @@ def test_kill_9_in_mid_answer(house: Household, number: int) -> None:
     if victim is house.home_pc:
         # the phone goes on by itself from the very text already shown
         assert failure is None
-        assert answer is not None
-        assert answer["ran_on"] == "phone"
-        assert "home-pc" in answer["reason"]
-        assert "".join(deltas(owner.events)) == answer["text"]
-        assert len(deltas(owner.events)) > 10
+        assert went_on_here(owner.events)
     else:
         # whoever asked lost the node he asked; the command says so and names the next one
         assert answer is None
@@ -281,8 +302,18 @@ def test_kill_9_in_mid_answer(house: Household, number: int) -> None:
 
 # ------------------------------------------------------------ an ordered end
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
-def test_an_ordered_end_with_requests_that_hang(house: Household, how: signal.Signals) -> None:
+def end_in_order(node: DemoNode, how: signal.Signals) -> None:
+    """The node ends with exit code 0 and leaves neither children nor socket nor lock behind."""
+    children = psutil.Process(node.pid).children(recursive=True)
+    assert node.stop(how) == 0
+    assert not node.paths.socket.exists()
+    with NodeLock(node.paths.data_dir):
+        pass
+    _, alive = psutil.wait_procs(children, timeout=60)
+    assert not alive
+
+
+def test_sigterm_ends_a_node_in_order_while_its_requests_hang(house: Household) -> None:
     """The phone waits for its owner's consent while an answer streams: neither of them holds it up."""
     node = house.phone
     waiting = threading.Event()
@@ -308,19 +339,31 @@ def test_an_ordered_end_with_requests_that_hang(house: Household, how: signal.Si
         thread.start()
     assert waiting.wait(60)
     assert flowing.wait(60)
-    children = psutil.Process(node.pid).children(recursive=True)
-    assert node.stop(how) == 0
+    end_in_order(node, signal.SIGTERM)
     for thread in threads:
         thread.join(60)
     assert sorted(ends) == ["question", "stream"]
-    assert not node.paths.socket.exists()
-    with NodeLock(node.paths.data_dir):
-        pass
-    gone, alive = psutil.wait_procs(children, timeout=60)
-    assert not alive, gone
     house.wait_apart(house.home_pc)
     settled_count(house)
     house.start(node)
     house.wait_connected()
     assert all(entry["outcome"] != "open" for entry in infer_entries(node))
+    house.check_data()
+
+
+def test_ctrl_c_ends_a_provider_in_order_and_the_answer_goes_on(house: Household) -> None:
+    """The home PC serves an answer and holds a pairing window open when its owner presses Ctrl-C."""
+    window = house.home_pc.client().stream("/v1/pair/open", {"trust": "friend"})
+    assert next(window)["event"] == "waiting"
+    owner = house.owner
+    events = []
+    for event in owner.follow(MEDIUM):
+        events.append(event)
+        if len(deltas(events)) == 3 and event["event"] == "delta":
+            end_in_order(house.home_pc, signal.SIGINT)
+    assert went_on_here(events)
+    window.close()
+    house.start(house.home_pc)
+    house.wait_connected()
+    ask_short(house)
     house.check_data()
