@@ -230,6 +230,7 @@ class EvalInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     cases: list[Case]
     model: str | None = None
+    may_decline: bool = True
     may_ask: bool = False
 
 

@@ -73,12 +73,13 @@ def _draw(report: dict[str, Any]) -> str:
 @click.option("--model", metavar="NAME", help="Use this model, not the default one.")
 @click.option("--cases", "most", default=60, show_default=True, help="A fixed sample of so many, all kinds alike.")
 @click.option("--all", "whole", is_flag=True, help="Every case.")
+@click.option("--must-call", is_flag=True, help="Offer no way to decline: measures the calls themselves.")
 @click.option("--may-ask", is_flag=True, help="Let the model ask back instead of calling.")
 @json_option
 @click.pass_context
 def command(
     ctx: click.Context, files: tuple[Path, ...], answers: Path | None, model: str | None, most: int, whole: bool,
-    may_ask: bool,
+    must_call: bool, may_ask: bool,
 ) -> None:
     """Run function-calling cases of FILES (BFCL JSON shape) through a model of this node.
 
@@ -93,7 +94,7 @@ def command(
         at.say(f"[{count} left out: {reason}]")
     if not cases:
         raise CommandFailure("there is no usable case", hint="See: kith eval --help", exit_code=2, code="bad_cases")
-    body = {"cases": msgspec.to_builtins(cases), "model": model, "may_ask": may_ask}
+    body = {"cases": msgspec.to_builtins(cases), "model": model, "may_decline": not must_call, "may_ask": may_ask}
     report: dict[str, Any] | None = None
     done = 0
     for event in at.client().stream("/v1/eval", body):

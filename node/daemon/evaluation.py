@@ -46,7 +46,8 @@ class Evaluating:
                 "name": one.choice.name, "arguments": one.choice.arguments, "text": one.choice.text,
                 **msgspec.to_builtins(one.score)})
 
-        chooser = PlainChooser(self._engine, model.digest, may_ask=wanted.may_ask)
+        chooser = PlainChooser(
+            self._engine, model.digest, may_decline=wanted.may_decline, may_ask=wanted.may_ask)
         results = await run_cases(wanted.cases, chooser, tell=tell)
         report = add_up(
             results, model=model.name, digest=model.digest, quantisation=model.quantisation, chooser=CHOOSER)
