@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from offload.engine.formats.errors import BadTools
-from offload.engine.formats.format import ToolFormat, grammar
+from offload.engine.formats.format import ToolFormat
 from offload.engine.formats.parser import AnswerParser
-from offload.engine.formats.shape import Shape
 from offload.engine.formats.tools import Tool
+from offload.engine.language import Node, to_gbnf
 from offload.engine.thinking import starts_inside, thought_marks
 
 __all__ = ["SMALL_MODEL_PARAMETERS", "CallPlan", "NamedTool", "ToolChoice", "plan_calls"]
@@ -37,7 +37,7 @@ class CallPlan:
     """How one answer is held.
 
     - tools: what the prompt offers and the parser knows; empty when nothing may be called.
-    - shape, grammar: of one whole call, or several; None when nothing may be called.
+    - language, grammar: one whole call, or several, for an automaton or as GBNF; None when nothing may be called.
     - starts: from when the grammar holds. at_once: from the first token that is not of a thought. at_call: from where
       AnswerParser.call_text is not None, that text included.
     - forced: why a call must come; thinking is then best switched off in the template.
@@ -45,7 +45,7 @@ class CallPlan:
 
     source: ToolFormat
     tools: tuple[Tool, ...] = ()
-    shape: Shape | None = None
+    language: Node | None = None
     grammar: str | None = None
     starts: Starts = "never"
     forced: Forced = ""
@@ -64,7 +64,8 @@ def plan_calls(
 ) -> CallPlan:
     """The plan for one request. model_parameters: the model's size, None for unknown (not small).
 
-    Raises BadTools: a named tool is not offered, or a call is required of no tools.
+    Raises BadTools: a named tool is not offered, or a call is required of no tools. BadGrammar: a parameter's bounds
+    leave no value.
     """
     offered = tuple(tools)
     forced: Forced = ""
@@ -83,6 +84,5 @@ def plan_calls(
         forced = "small_model"
     if not offered:
         return CallPlan(source)
-    shape = source.shape(offered, parallel=parallel)
-    gbnf = grammar(source, offered, parallel=parallel)
-    return CallPlan(source, offered, shape, gbnf, "at_once" if forced else "at_call", forced)
+    language = source.language(offered, parallel=parallel)
+    return CallPlan(source, offered, language, to_gbnf(language), "at_once" if forced else "at_call", forced)

@@ -1,4 +1,4 @@
-"""What every tool format can do: tell its template, shape a grammar, write and read calls.
+"""What every tool format can do: tell its template, give the language of its calls, write and read them.
 
 A format is a stateless object. The model's own template renders prompts; a format only says which shape of messages it
 needs. Must not know any one format, requests or samplers.
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from offload.engine.formats.scanner import BlockFactory
-from offload.engine.formats.shape import Shape, gbnf
 from offload.engine.formats.tools import Tool
+from offload.engine.language import Node, to_gbnf
 
 __all__ = ["CALLS_LIMIT", "MessageShape", "ToolFormat", "Trigger", "WrittenCall", "grammar"]
 
@@ -104,8 +104,10 @@ class ToolFormat(BlockFactory, Protocol):
         """The tools as text, for templates that don't render them."""
         ...
 
-    def shape(self, tools: Sequence[Tool], *, parallel: bool) -> Shape:
-        """All outputs that are one call, or several with parallel, of these tools with valid arguments."""
+    def language(self, tools: Sequence[Tool], *, parallel: bool) -> Node:
+        """All outputs that are one call, or several with parallel, of these tools with valid arguments.
+
+        It begins with the trigger's text. Raises BadGrammar for bounds that leave no value."""
         ...
 
     def write(self, calls: Sequence[WrittenCall]) -> str:
@@ -114,5 +116,5 @@ class ToolFormat(BlockFactory, Protocol):
 
 
 def grammar(source: ToolFormat, tools: Sequence[Tool], *, parallel: bool) -> str:
-    """The same as GBNF. It begins with the trigger's text, forced or lazy."""
-    return gbnf(source.shape(tools, parallel=parallel))
+    """The language of a format as GBNF. Raises BadGrammar."""
+    return to_gbnf(source.language(tools, parallel=parallel))

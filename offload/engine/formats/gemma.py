@@ -3,14 +3,20 @@
 import json
 from collections.abc import Sequence
 
+from offload.engine.formats.argument_language import Notation, choice, row
 from offload.engine.formats.coercion import RawCall
 from offload.engine.formats.format import CALLS_LIMIT, MessageShape, Trigger, WrittenCall
 from offload.engine.formats.json_calls import JsonBlock, JsonExtent, calls_from_json
-from offload.engine.formats.python_calls import PythonBlock, bare_openings, call_shape, calls_from_python, write_call
+from offload.engine.formats.python_calls import (
+    PythonBlock,
+    bare_openings,
+    call_language,
+    calls_from_python,
+    write_call,
+)
 from offload.engine.formats.scanner import Block, Opening
-from offload.engine.formats.shape import Repeat, Shape, choice, row
 from offload.engine.formats.tools import Tool
-from offload.engine.formats.value_shapes import Notation
+from offload.engine.language import Node, Text, Times
 
 __all__ = ["Gemma"]
 
@@ -48,11 +54,11 @@ class Gemma:
             f"To call one, answer with nothing but its call, such as:\n{_OPENING}\nname(argument=\"value\"){_CLOSING}",
         ))
 
-    def shape(self, tools: Sequence[Tool], *, parallel: bool) -> Shape:
+    def language(self, tools: Sequence[Tool], *, parallel: bool) -> Node:
         """See ToolFormat."""
-        call = choice(*(call_shape(tool, _NOTATION) for tool in tools))
-        listed = row("[", call, Repeat(row(", ", call), 0, CALLS_LIMIT - 1), "]")
-        return row(f"{_OPENING}\n", choice(call, listed) if parallel else call, _CLOSING)
+        call = choice(*(call_language(tool, _NOTATION) for tool in tools))
+        listed = row(Text("["), call, Times(row(Text(", "), call), 0, CALLS_LIMIT - 1), Text("]"))
+        return row(Text(f"{_OPENING}\n"), choice(call, listed) if parallel else call, Text(_CLOSING))
 
     def write(self, calls: Sequence[WrittenCall]) -> str:
         """See ToolFormat."""

@@ -6,12 +6,12 @@ Must not know other formats.
 import json
 from collections.abc import Sequence
 
+from offload.engine.formats.argument_language import Notation, choice, row
 from offload.engine.formats.format import CALLS_LIMIT, MessageShape, Trigger, WrittenCall
 from offload.engine.formats.json_calls import JsonBlock
 from offload.engine.formats.scanner import Block, Opening
-from offload.engine.formats.shape import Repeat, Shape, choice, row
 from offload.engine.formats.tools import Tool
-from offload.engine.formats.value_shapes import Notation
+from offload.engine.language import Node, Text, Times
 
 __all__ = ["Generic"]
 
@@ -42,14 +42,16 @@ class Generic:
             'To call one, answer with nothing but JSON: {"name": the function\'s name, "arguments": {its arguments}}',
         ))
 
-    def shape(self, tools: Sequence[Tool], *, parallel: bool) -> Shape:
+    def language(self, tools: Sequence[Tool], *, parallel: bool) -> Node:
         """See ToolFormat."""
         notation = Notation(barred="<|")
         call = choice(*(
-            row(f'{{"name": "{tool.name}", "arguments": ', notation.members_of(tool), "}") for tool in tools))
+            row(Text(f'{{"name": "{tool.name}", "arguments": '), notation.arguments(tool), Text("}"))
+            for tool in tools))
         if not parallel:
             return call
-        return choice(call, row("[", call, Repeat(row(", ", call), 0, CALLS_LIMIT - 1), "]"))
+        more = Times(row(Text(", "), call), 0, CALLS_LIMIT - 1)
+        return choice(call, row(Text("["), call, more, Text("]")))
 
     def write(self, calls: Sequence[WrittenCall]) -> str:
         """See ToolFormat."""

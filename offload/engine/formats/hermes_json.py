@@ -3,12 +3,12 @@
 import json
 from collections.abc import Sequence
 
+from offload.engine.formats.argument_language import Notation, choice, row
 from offload.engine.formats.format import CALLS_LIMIT, MessageShape, Trigger, WrittenCall
 from offload.engine.formats.scanner import Block, Opening
-from offload.engine.formats.shape import Repeat, Shape, choice, row
 from offload.engine.formats.tagged_calls import CLOSING, FUNCTION, OPENING, TaggedBlock
 from offload.engine.formats.tools import Tool
-from offload.engine.formats.value_shapes import Notation
+from offload.engine.language import Node, Text, Times
 
 __all__ = ["HermesJson"]
 
@@ -40,13 +40,13 @@ class HermesJson:
         """See ToolFormat. The template does it."""
         return "\n".join(json.dumps(tool.offered(), ensure_ascii=False) for tool in tools)
 
-    def shape(self, tools: Sequence[Tool], *, parallel: bool) -> Shape:
+    def language(self, tools: Sequence[Tool], *, parallel: bool) -> Node:
         """See ToolFormat."""
         notation = Notation()
         call = choice(*(
-            row(f'{OPENING}\n{{"name": "{tool.name}", "arguments": ', notation.members_of(tool), f"}}\n{CLOSING}")
-            for tool in tools))
-        return row(call, Repeat(row("\n", call), 0, CALLS_LIMIT - 1)) if parallel else call
+            row(Text(f'{OPENING}\n{{"name": "{tool.name}", "arguments": '), notation.arguments(tool),
+                Text(f"}}\n{CLOSING}")) for tool in tools))
+        return row(call, Times(row(Text("\n"), call), 0, CALLS_LIMIT - 1)) if parallel else call
 
     def write(self, calls: Sequence[WrittenCall]) -> str:
         """See ToolFormat."""

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Sequence
 
+from offload.engine.formats.argument_language import Notation, choice, row
 from offload.engine.formats.format import CALLS_LIMIT, MessageShape, Trigger, WrittenCall
-from offload.engine.formats.python_calls import PythonBlock, bare_openings, call_shape, write_call
+from offload.engine.formats.python_calls import PythonBlock, bare_openings, call_language, write_call
 from offload.engine.formats.scanner import Block, Opening
-from offload.engine.formats.shape import Repeat, Shape, choice, row
 from offload.engine.formats.tools import Tool
-from offload.engine.formats.value_shapes import Notation
+from offload.engine.language import Node, Text, Times
 
 __all__ = ["Lfm2"]
 
@@ -42,11 +42,11 @@ class Lfm2:
         """See ToolFormat. The template does it."""
         return "List of tools: " + json.dumps([tool.offered() for tool in tools], ensure_ascii=False)
 
-    def shape(self, tools: Sequence[Tool], *, parallel: bool) -> Shape:
+    def language(self, tools: Sequence[Tool], *, parallel: bool) -> Node:
         """See ToolFormat."""
-        call = choice(*(call_shape(tool, _NOTATION) for tool in tools))
-        more = (Repeat(row(", ", call), 0, CALLS_LIMIT - 1),) if parallel else ()
-        return row(f"{_OPENING}[", call, *more, f"]{_CLOSING}")
+        call = choice(*(call_language(tool, _NOTATION) for tool in tools))
+        more = (Times(row(Text(", "), call), 0, CALLS_LIMIT - 1),) if parallel else ()
+        return row(Text(f"{_OPENING}["), call, *more, Text(f"]{_CLOSING}"))
 
     def write(self, calls: Sequence[WrittenCall]) -> str:
         """See ToolFormat."""

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Sequence
 
+from offload.engine.formats.argument_language import Notation, choice, row
 from offload.engine.formats.format import MessageShape, Trigger, WrittenCall
 from offload.engine.formats.json_calls import JsonBlock
 from offload.engine.formats.scanner import Block, Opening
-from offload.engine.formats.shape import Shape, choice, row
 from offload.engine.formats.tools import Tool
-from offload.engine.formats.value_shapes import Notation
+from offload.engine.language import Node, Text
 
 __all__ = ["Llama3"]
 
@@ -38,11 +38,12 @@ class Llama3:
         """See ToolFormat. The template does it."""
         return "\n\n".join(json.dumps(tool.offered(), ensure_ascii=False, indent=4) for tool in tools)
 
-    def shape(self, tools: Sequence[Tool], *, parallel: bool) -> Shape:
+    def language(self, tools: Sequence[Tool], *, parallel: bool) -> Node:
         """See ToolFormat. There are no parallel calls in this format."""
         notation = Notation(barred="<|")
         return choice(*(
-            row(f'{{"name": "{tool.name}", "parameters": ', notation.members_of(tool), "}") for tool in tools))
+            row(Text(f'{{"name": "{tool.name}", "parameters": '), notation.arguments(tool), Text("}"))
+            for tool in tools))
 
     def write(self, calls: Sequence[WrittenCall]) -> str:
         """See ToolFormat."""

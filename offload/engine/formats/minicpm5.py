@@ -3,16 +3,24 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
+from offload.engine.formats.argument_language import (
+    CONTROL_CHARS,
+    STRING_LIMIT_CHARS,
+    choice,
+    lengths,
+    members,
+    row,
+)
 from offload.engine.formats.coercion import RawCall
 from offload.engine.formats.deltas import Repair
 from offload.engine.formats.format import CALLS_LIMIT, MessageShape, Trigger, WrittenCall
 from offload.engine.formats.qwen_xml import written_value
 from offload.engine.formats.scanner import NOT_A_CALL, Block, Opening
-from offload.engine.formats.shape import Chars, Repeat, Shape, choice, row
 from offload.engine.formats.tools import Tool
-from offload.engine.formats.value_shapes import STRING_LIMIT_CHARS, bounds, members
+from offload.engine.language import Node, Text, Times, Unicode
 
 __all__ = ["MiniCpm5"]
 
@@ -21,7 +29,9 @@ _PARAMETER, _END_OF_VALUE = '<param name="', "</param>"
 _RAW, _END_OF_RAW = "<![CDATA[", "]]>"
 _NAME_CHARS = 96
 _TAIL_CHARS = 32
-_NEVER = (("\x00", "\x08"), ("\x0b", "\x1f"), ("\x7f", "\x7f"))
+_NEVER = CONTROL_CHARS.replace("\n", "").replace("\t", "")
+_PLAIN = Unicode(_NEVER + "\n<&")
+_IN_RAW = choice(Unicode(_NEVER + "]"), row(Times(Text("]"), 1, 8), Unicode(_NEVER + "]>")))
 _NEEDS_RAW = re.compile(r"[<&\n]")
 
 
@@ -42,19 +52,18 @@ class MiniCpm5:
         return all(mark in template for mark in ("Tool usage guidelines:", _OPENING, _PARAMETER))
 
     def message_shape(self, template: str) -> MessageShape:
-        """See ToolFormat. Without has_tool_sep the published template prints every call of the history twice."""
+        """See ToolFormat."""
         key = "reasoning_content" if "reasoning_content" in template else None
-        return MessageShape(
-            tools_by_template=True, calls_by_template=True, reasoning_key=key, options={"has_tool_sep": True})
+        return MessageShape(tools_by_template=True, calls_by_template=True, reasoning_key=key)
 
     def describe(self, tools: Sequence[Tool]) -> str:
         """See ToolFormat. The template does it."""
         return "\n".join(json.dumps(tool.offered(), ensure_ascii=False) for tool in tools)
 
-    def shape(self, tools: Sequence[Tool], *, parallel: bool) -> Shape:
+    def language(self, tools: Sequence[Tool], *, parallel: bool) -> Node:
         """See ToolFormat."""
-        call = choice(*(_call_shape(tool) for tool in tools))
-        return row(call, Repeat(row("\n", call), 0, CALLS_LIMIT - 1)) if parallel else call
+        call = choice(*(_call(tool) for tool in tools))
+        return row(call, Times(row(Text("\n"), call), 0, CALLS_LIMIT - 1)) if parallel else call
 
     def write(self, calls: Sequence[WrittenCall]) -> str:
         """See ToolFormat."""
@@ -72,19 +81,18 @@ class MiniCpm5:
         return _ParamBlock()
 
 
-def _call_shape(tool: Tool) -> Shape:
+def _call(tool: Tool) -> Node:
     pairs = []
     for key, schema in tool.properties.items():
-        least, most = bounds(schema, "minLength", "maxLength", STRING_LIMIT_CHARS)
-        plain = Repeat(Chars((*_NEVER, ("\n", "\n"), ("<", "<"), ("&", "&")), negated=True), least, most)
-        bracket = ("]", "]")
-        unit = choice(
-            Chars((*_NEVER, bracket), negated=True),
-            row(Repeat(row("]"), 1, 8), Chars((*_NEVER, bracket, (">", ">")), negated=True)))
-        text = choice(plain, row(_RAW, Repeat(unit, least, most), _END_OF_RAW))
+        text = _plain_or_raw(*lengths(schema, "minLength", "maxLength", STRING_LIMIT_CHARS))
         value = written_value(schema, tool.parameters, text)
-        pairs.append((row(f'{_PARAMETER}{key}">', value, _END_OF_VALUE), key in tool.required))
-    return row(f'{_OPENING}{tool.name}">', members(pairs, ""), _CLOSING)
+        pairs.append((row(Text(f'{_PARAMETER}{key}">'), value, Text(_END_OF_VALUE)), key in tool.required))
+    return row(Text(f'{_OPENING}{tool.name}">'), members(pairs, ""), Text(_CLOSING))
+
+
+@lru_cache(maxsize=256)
+def _plain_or_raw(least: int, most: int) -> Node:
+    return choice(Times(_PLAIN, least, most), row(Text(_RAW), Times(_IN_RAW, least, most), Text(_END_OF_RAW)))
 
 
 def _text(value: Any) -> str:

@@ -6,16 +6,16 @@ Used by the formats that put such lists between markers, in a fence or bare. Mus
 import re
 from collections.abc import Sequence
 
+from offload.engine.formats.argument_language import Notation, members, row
 from offload.engine.formats.coercion import RawCall
 from offload.engine.formats.format import WrittenCall
 from offload.engine.formats.json_calls import JsonExtent, calls_from_json
 from offload.engine.formats.loose_values import read_python_calls
 from offload.engine.formats.scanner import Opening
-from offload.engine.formats.shape import Shape, row
 from offload.engine.formats.tools import Tool
-from offload.engine.formats.value_shapes import Notation, members
+from offload.engine.language import Node, Text
 
-__all__ = ["PythonBlock", "bare_openings", "call_shape", "calls_from_python", "write_call"]
+__all__ = ["PythonBlock", "bare_openings", "call_language", "calls_from_python", "write_call"]
 
 _NAME_SEARCH_CHARS = 160
 _NAMED = re.compile(r"\s*\[?\s*(?:print\()?([A-Za-z_][\w.\-]*)\(", re.ASCII)
@@ -86,12 +86,12 @@ def bare_openings(tools: Sequence[Tool]) -> tuple[Opening, ...]:
     return tuple(Opening(f"[{tool.name}(", only_first=True) for tool in tools)
 
 
-def call_shape(tool: Tool, notation: Notation) -> Shape:
+def call_language(tool: Tool, notation: Notation) -> Node:
     """One call with named arguments."""
     pairs = [
-        (row(f"{key}=", notation.value(schema, tool.parameters)), key in tool.required)
+        (row(Text(f"{key}="), notation.value(schema, tool.parameters)), key in tool.required)
         for key, schema in tool.properties.items()]
-    return row(f"{tool.name}(", members(pairs, ", "), ")")
+    return row(Text(f"{tool.name}("), members(pairs, ", "), Text(")"))
 
 
 def write_call(call: WrittenCall, notation: Notation) -> str:

@@ -4,13 +4,21 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from offload.engine.formats.argument_language import (
+    STRING_LIMIT_CHARS,
+    Notation,
+    choice,
+    lengths,
+    members,
+    row,
+    text_without,
+)
 from offload.engine.formats.coercion import alternatives, fixed_values
 from offload.engine.formats.format import CALLS_LIMIT, MessageShape, Trigger, WrittenCall
 from offload.engine.formats.scanner import Block, Opening
-from offload.engine.formats.shape import Repeat, Shape, choice, row
 from offload.engine.formats.tagged_calls import CLOSING, FUNCTION, OPENING, FunctionBlock, TaggedBlock
 from offload.engine.formats.tools import Schema, Tool, kinds_of
-from offload.engine.formats.value_shapes import STRING_LIMIT_CHARS, Notation, bounds, members, text_without
+from offload.engine.language import Node, Text, Times
 
 __all__ = ["QwenXml", "written_value"]
 
@@ -42,10 +50,10 @@ class QwenXml:
         """See ToolFormat. The template does it."""
         return "\n".join(json.dumps(tool.offered(), ensure_ascii=False) for tool in tools)
 
-    def shape(self, tools: Sequence[Tool], *, parallel: bool) -> Shape:
+    def language(self, tools: Sequence[Tool], *, parallel: bool) -> Node:
         """See ToolFormat."""
-        call = choice(*(_call_shape(tool) for tool in tools))
-        return row(call, Repeat(row("\n", call), 0, CALLS_LIMIT - 1)) if parallel else call
+        call = choice(*(_call(tool) for tool in tools))
+        return row(call, Times(row(Text("\n"), call), 0, CALLS_LIMIT - 1)) if parallel else call
 
     def write(self, calls: Sequence[WrittenCall]) -> str:
         """See ToolFormat."""
@@ -60,28 +68,28 @@ class QwenXml:
         return FunctionBlock(wrapped=False) if opening == FUNCTION else TaggedBlock("function")
 
 
-def written_value(schema: Schema, whole: Schema, text: Shape) -> Shape:
-    """The shape of a raw value: JSON for what is no text, the given shape for texts of any kind."""
+def written_value(schema: Schema, whole: Schema, text: Node) -> Node:
+    """A raw value: JSON for what is no text, the given language for texts of any kind."""
     notation = Notation()
-    shapes: list[Shape] = []
+    options: list[Node] = []
     for option in alternatives(schema, whole):
         fixed = fixed_values(option)
         if fixed:
-            shapes.append(choice(*(one if isinstance(one, str) else notation.literal(one) for one in fixed)))
+            options += [Text(one if isinstance(one, str) else notation.literal(one)) for one in fixed]
         elif "string" in kinds_of(option) or not kinds_of(option):
-            shapes.append(text)
+            options.append(text)
         else:
-            shapes.append(notation.value(option, whole))
-    return choice(*shapes)
+            options.append(notation.value(option, whole))
+    return choice(*options)
 
 
-def _call_shape(tool: Tool) -> Shape:
+def _call(tool: Tool) -> Node:
     pairs = []
     for key, schema in tool.properties.items():
-        text = text_without(_END_OF_VALUE, *bounds(schema, "minLength", "maxLength", STRING_LIMIT_CHARS))
+        text = text_without(_END_OF_VALUE, *lengths(schema, "minLength", "maxLength", STRING_LIMIT_CHARS))
         value = written_value(schema, tool.parameters, text)
-        pairs.append((row(f"<parameter={key}>\n", value, f"\n{_END_OF_VALUE}\n"), key in tool.required))
-    return row(f"{OPENING}\n{FUNCTION}{tool.name}>\n", members(pairs, ""), f"</function>\n{CLOSING}")
+        pairs.append((row(Text(f"<parameter={key}>\n"), value, Text(f"\n{_END_OF_VALUE}\n")), key in tool.required))
+    return row(Text(f"{OPENING}\n{FUNCTION}{tool.name}>\n"), members(pairs, ""), Text(f"</function>\n{CLOSING}"))
 
 
 def _written(call: WrittenCall) -> str:

@@ -29,25 +29,33 @@ def calls(name: str, text: str, *, cut: bool = False) -> list[ToolCall]:
     ("hermes-json", "<tool_call>{'name': 'clock_now', 'arguments': {}}</tool_call>", [NOW], "quotes"),
     ("hermes-json", '<tool_call>{"name": "clock_now", "arguments": {},}</tool_call>', [NOW], "comma"),
     ("hermes-json", '<tool_call>{"name": "calendar_list", "arguments": {"when": "x"}</tool_call>', [LISTED], "closing"),
-    ("hermes-json", '<tool_call>{"name": "calendar_list", "arguments": {"when": "x"}}}</tool_call>', [LISTED], "closing"),
+    ("hermes-json", '<tool_call>{"name": "calendar_list", "arguments": {"when": "x"}}}</tool_call>',
+     [LISTED], "closing"),
     ("hermes-json", '<tool_call>{"name": "calendar_list", "arguments": {"when": "x"}}', [LISTED], "closing"),
-    ("hermes-json", '<tool_call>{"name": "calendar_list", "parameters": "{\\"when\\": \\"x\\"}"}</tool_call>', [LISTED], "shape"),
+    ("hermes-json", '<tool_call>{"name": "calendar_list", "parameters": "{\\"when\\": \\"x\\"}"}</tool_call>',
+     [LISTED], "shape"),
     ("hermes-json", '<tool_call>{"name": "calendar_list", "when": "x"}</tool_call>', [LISTED], "shape"),
     ("hermes-json", '<tool_call>{"function": {"name": "clock_now", "arguments": {}}}</tool_call>', [NOW], "shape"),
-    ("hermes-json", '<tool_call>\n{"name": "clock_now", "arguments": {}}\n{"name": "clock_now", "arguments": {}}\n</tool_call>',
+    ("hermes-json",
+     '<tool_call>\n{"name": "clock_now", "arguments": {}}\n{"name": "clock_now", "arguments": {}}\n</tool_call>',
      [NOW, NOW], "shape"),
-    ("hermes-json", "<tool_call>\n<tool_call>\n{\"name\": \"clock_now\", \"arguments\": {}}\n</tool_call>\n</tool_call>",
+    ("hermes-json",
+     "<tool_call>\n<tool_call>\n{\"name\": \"clock_now\", \"arguments\": {}}\n</tool_call>\n</tool_call>",
      [NOW], "opening"),
     ("hermes-json", "<tool_call>\n<function=clock_now>\n</function>\n</tool_call>", [NOW], "shape"),
     ("hermes-json", '<tool_call>{"name": "clock_now", "arguments": null}</tool_call>', [NOW], None),
     # functions as tags
     ("qwen-xml", "<function=clock_now>\n</function>\n</tool_call>", [NOW], "opening"),
     ("qwen-xml", "<function=clock_now>\n</function>", [NOW], "opening"),
-    ("qwen-xml", "<tool_call>\n<function=calendar_list>\n<parameter=when>\nx\n</parameter>\n</tool_call>", [LISTED], "closing"),
-    ("qwen-xml", "<tool_call>\n<function=calendar_list>\n<parameter=when>\nx\n</function>\n</tool_call>", [LISTED], "closing"),
-    ("qwen-xml", "<tool_call>\n<function=calendar_list>\n<parameter=when>\nx\n</parameter>\n</function>", [LISTED], "closing"),
+    ("qwen-xml", "<tool_call>\n<function=calendar_list>\n<parameter=when>\nx\n</parameter>\n</tool_call>",
+     [LISTED], "closing"),
+    ("qwen-xml", "<tool_call>\n<function=calendar_list>\n<parameter=when>\nx\n</function>\n</tool_call>",
+     [LISTED], "closing"),
+    ("qwen-xml", "<tool_call>\n<function=calendar_list>\n<parameter=when>\nx\n</parameter>\n</function>",
+     [LISTED], "closing"),
     ("qwen-xml", "<tool_call>\n<function=calendar_list>\n<parameter=when>\nx\n</parameter>", [LISTED], "closing"),
-    ("qwen-xml", "<tool_call><function=calendar_list><parameter=when>x</parameter></function></tool_call>", [LISTED], None),
+    ("qwen-xml", "<tool_call><function=calendar_list><parameter=when>x</parameter></function></tool_call>",
+     [LISTED], None),
     ("qwen-xml", '<tool_call>\n<function=calendar_list>\n{"when": "x"}\n</function>\n</tool_call>', [LISTED], "shape"),
     ("qwen-xml", '<tool_call>\n{"name": "calendar_list", "arguments": {"when": "x"}}\n</tool_call>', [LISTED], "shape"),
     ("qwen-xml", "<tool_call>\n<function=clock_now>\n</function>\n<function=clock_now>\n</function>\n</tool_call>",
@@ -58,7 +66,8 @@ def calls(name: str, text: str, *, cut: bool = False) -> list[ToolCall]:
     ("lfm2", "<|tool_call_start|>calendar_list(when='x')<|tool_call_end|>", [LISTED], None),
     ("lfm2", "<|tool_call_start|>[calendar_list(when='it's x')]<|tool_call_end|>",
      [("calendar_list", {"when": "it's x"})], "quotes"),
-    ("lfm2", '<|tool_call_start|>[{"name": "calendar_list", "arguments": {"when": "x"}}]<|tool_call_end|>', [LISTED], "shape"),
+    ("lfm2", '<|tool_call_start|>[{"name": "calendar_list", "arguments": {"when": "x"}}]<|tool_call_end|>',
+     [LISTED], "shape"),
     ("lfm2", "[calendar_list(when='x')]", [LISTED], None),
     ("lfm2", "[clock_now(), calendar_list(when='x')]", [NOW, LISTED], None),
     # bare JSON
@@ -127,7 +136,8 @@ def test_a_call_of_an_unknown_tool_is_a_call_with_a_fault() -> None:
 
 
 def test_missing_and_unknown_arguments_are_faults() -> None:
-    call, = calls("qwen-xml", "<tool_call>\n<function=calendar_list>\n<parameter=day>\n3\n</parameter>\n</function>\n</tool_call>")
+    text = "<tool_call>\n<function=calendar_list>\n<parameter=day>\n3\n</parameter>\n</function>\n</tool_call>"
+    call, = calls("qwen-xml", text)
     assert call.arguments == {"day": 3}
     assert set(call.faults) == {Fault("unknown_argument", "day"), Fault("missing_argument", "when")}
 

@@ -134,7 +134,8 @@ def test_an_answer_in_json_is_given_up_as_a_call_with_its_first_key() -> None:
 @pytest.mark.parametrize("source", FORMATS, ids=lambda one: one.name)
 @pytest.mark.parametrize("cut", [True, False])
 def test_cut_off_anywhere_nothing_is_lost_and_no_value_is_shortened(source: ToolFormat, cut: bool) -> None:
-    arguments = {"text": "a <b> 'c'\n\"d\" 漢🙂", "pages": 1234, "tags": ["x", "y"], "place": {"room": "R", "floor": 12}}
+    arguments = {
+        "text": "a <b> 'c'\n\"d\" 漢🙂", "pages": 1234, "tags": ["x", "y"], "place": {"room": "R", "floor": 12}}
     text = source.write([WrittenCall("note_write", arguments), WrittenCall("calendar_list", {"when": "now, please"})])
     for end in range(len(text) + 1):
         deltas = parse(parser(source), text[:end], cut=cut)
