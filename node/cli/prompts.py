@@ -60,7 +60,9 @@ def _read_reply(event: Mapping[str, Any], session: Session) -> dict[str, Any]:
         return {"allow": False, "by": "no terminal"}
     print(draw_question(event), file=sys.stderr)
     word = {"consent": "Send it, this once?", "approval": "Do it?", "pairing": "Pair?"}.get(event["kind"], "Agree?")
-    return {"allow": _yes(word), "by": "owner, terminal"}
+    # a yes counts for exactly what was shown
+    named = {name: event[name] for name in ("digest", "key") if name in event}
+    return {"allow": _yes(word), "by": "owner, terminal", **named}
 
 
 def _yes(question: str) -> bool:

@@ -80,7 +80,7 @@ class OwnerDesk:
             "digest": question.digest,
         }
         reply = await self._put("consent", payload, question.deadline_s)
-        allowed = reply.get("allow") is True and reply.get("digest", question.digest) == question.digest
+        allowed = reply.get("allow") is True and reply.get("digest") == question.digest
         return ConsentAnswer(allowed=allowed, digest=question.digest, by=_by(reply))
 
     async def approve(self, effect: Effect) -> Approval:
@@ -89,7 +89,7 @@ class OwnerDesk:
         chosen = reply.get("chosen")
         return Approval(
             idempotency_key=effect.idempotency_key,
-            approved=reply.get("allow") is True and reply.get("key", effect.idempotency_key) == effect.idempotency_key,
+            approved=reply.get("allow") is True and reply.get("key") == effect.idempotency_key,
             by=_by(reply),
             at=self._clock.now(),
             chosen={str(name): str(value) for name, value in chosen.items()} if isinstance(chosen, dict) else {},

@@ -9,7 +9,7 @@ the database.
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import trio
@@ -19,6 +19,7 @@ from node.errors import KithError, ModelMissing, NotPaired, PeerUnreachable
 from node.privacy.consent import ConsentAsker
 from node.privacy.egress import Egress, EgressClearance, Part
 from node.privacy.errors import EgressDenied
+from node.privacy.labels import public_text
 from node.privacy.policy import PeerView, Purpose
 from offload.client import AnswerBroken, AnswerRefused, ask_peer
 from offload.ports import ChatPrompt, Engine, Failed, Finished, GenerateRequest, Message, ModelInfo, Piece
@@ -161,7 +162,8 @@ class Thinker:
         peer = await self._peers.view(choice.peer_id, choice.model_digest)
         if peer is None:
             raise PeerUnreachable(f"{choice.peer_name} is no longer paired.")
-        parts = tuple(Part(part.role, part.text) for part in job.parts)
+        stops = (Part("stop", public_text(text, source="kith")) for text in job.stop)
+        parts = (*(Part(part.role, part.text) for part in job.parts), *stops)
         clearance = await self._egress.clear(
             peer=peer, purpose=Purpose.INFER, conversation=job.conversation_id, request_id=job.job_id, parts=parts,
             ask=self._ask, why=choice.reason,
@@ -183,7 +185,8 @@ class Thinker:
             reason = f"{peer.name} stopped in mid-answer ({why}); this device went on from there"
             if not shown.text:
                 reason = f"{peer.name} did not answer ({why})"
-            return await self._go_on_here(job, clearance, reason, shown, show)
+            rest = replace(job, max_tokens=max(1, broken.resume.tokens_left))
+            return await self._go_on_here(rest, clearance, reason, shown, show)
         except trio.Cancelled:
             outcome = "cancelled"
             raise
@@ -196,11 +199,12 @@ class Thinker:
         self, peer: PeerView, job: ThinkJob, choice: Choice, clearance: EgressClearance, show: "_Rehydrating"
     ) -> str:
         channel = await self._open_channel(peer.peer_id, INFER)
-        roles = [part.role for part in job.parts]
-        prompt = PromptParts(tuple(WirePart(role, text) for role, text in zip(roles, clearance.texts, strict=True)))
+        count = len(job.parts)
+        texts, stop = clearance.texts[:count], clearance.texts[count:]
+        prompt = PromptParts(tuple(WirePart(part.role, text) for part, text in zip(job.parts, texts, strict=True)))
         request = InferRequest(
             request_id=bytes.fromhex(job.job_id), prompt=prompt, model_digest=choice.model_digest,
-            max_tokens=job.max_tokens, temperature=job.temperature, deadline_s=DEADLINE_S,
+            max_tokens=job.max_tokens, temperature=job.temperature, stop=stop, deadline_s=DEADLINE_S,
         )
         answer = await ask_peer(channel, request, clearance, show.feed)
         await show.end()
@@ -211,7 +215,7 @@ class Thinker:
     ) -> ThinkResult:
         """Continue the masked answer with the local model; the same map fills the names in."""
         messages = joined_turns(
-            Message(part.role, text) for part, text in zip(job.parts, clearance.texts, strict=True)
+            Message(part.role, text) for part, text in zip(job.parts, clearance.texts, strict=False)
         )
         return await self._run_engine(job, messages, reason, shown, show)
 

@@ -80,14 +80,14 @@ async def test_consent_shows_everything_and_names_the_question_answered(desk: De
 
 @pytest.mark.parametrize("reply", [
     None, {}, {"allow": False}, {"allow": "yes"}, {"allow": 1}, {"allow": "true"},
-    {"allow": True, "digest": "of another question"},
+    {"allow": True, "digest": "of another question"}, {"allow": True},
 ])
 async def test_anything_but_a_clear_yes_to_this_text_is_no(desk: Desk, reply: Any, autojump_clock: object) -> None:
     answer = await desk.answered(lambda: desk.desk.ask(QUESTION), reply)
     assert answer.allowed is False
 
 
-@pytest.mark.parametrize("reply", [None, {}, {"allow": False}, {"allow": 1}, {"allow": True, "key": "key-2"}])
+@pytest.mark.parametrize("reply", [None, {}, {"allow": False}, {"allow": 1}, {"allow": True, "key": "key-2"}, {"allow": True}])
 async def test_approval_needs_a_clear_yes_to_this_effect(desk: Desk, reply: Any, autojump_clock: object) -> None:
     approval = await desk.answered(lambda: desk.desk.approve(EFFECT), reply)
     assert (approval.approved, approval.idempotency_key) == (False, "key-1")
