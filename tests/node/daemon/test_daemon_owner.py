@@ -87,7 +87,9 @@ async def test_anything_but_a_clear_yes_to_this_text_is_no(desk: Desk, reply: An
     assert answer.allowed is False
 
 
-@pytest.mark.parametrize("reply", [None, {}, {"allow": False}, {"allow": 1}, {"allow": True, "key": "key-2"}, {"allow": True}])
+@pytest.mark.parametrize("reply", [
+    None, {}, {"allow": False}, {"allow": 1}, {"allow": True, "key": "key-2"}, {"allow": True},
+])
 async def test_approval_needs_a_clear_yes_to_this_effect(desk: Desk, reply: Any, autojump_clock: object) -> None:
     approval = await desk.answered(lambda: desk.desk.approve(EFFECT), reply)
     assert (approval.approved, approval.idempotency_key) == (False, "key-1")
