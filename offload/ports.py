@@ -102,9 +102,10 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Queued(msgspec.Struct, frozen=True, tag_field=_TAG, tag="queued"):
-    """The request waits; position 0 is next."""
+    """The request waits; position 0 is next. Said again when it moves up. expected_s: until its turn, if known."""
 
     position: int
+    expected_s: float | None = None
 
 
 class Started(msgspec.Struct, frozen=True, tag_field=_TAG, tag="started"):

@@ -60,6 +60,10 @@ class Answer:
         self.looks = writer.looks             # how many rows at the end of the prompt or of pending are wanted
         self.surplus = 0                      # tokens at the end of the last decode that must go from the memory
         self.cached_tokens = 0
+        self.arrival = 0                      # its place among all that came
+        self.last_position: int | None = None    # that its reader was told
+        self.started_s: float | None = None
+        self._guessed = 0
         self.finish_reason: FinishReason | None = None
         self._vocabulary = vocabulary
         self._writer = writer
@@ -82,12 +86,17 @@ class Answer:
     def guess(self, spare: int) -> None:
         """Let up to `spare` more tokens be decoded with the pending ones, where the writer has some to try."""
         if self.pending is not None:
+            if self._guessed:       # the decode of the last ones did not take place
+                del self.pending[-self._guessed:]
+                self.looks -= self._guessed
             more = self._writer.guess(min(spare, self.most_new - self._new - 1))
             self.pending += more
             self.looks += len(more)
+            self._guessed = len(more)
 
     def sample(self, context: Context, rows: Sequence[int]) -> Piece | None:
         """Go on behind these rows; returns what they let us show. May set finish_reason, and sets surplus."""
+        self._guessed = 0
         advance = self._writer.advance(context, rows, self.most_new - self._new)
         self.pending, self.looks, self.surplus = list(advance.feed), advance.looks, advance.surplus
         text = ""
@@ -109,8 +118,13 @@ class Answer:
         return Piece(text, advance.tokens) if advance.tokens else None
 
     def read_again(self, decoded: Sequence[int]) -> None:
-        """The memory lost this answer: its prompt is now everything decoded so far and what is pending."""
-        self.prompt, self.pending = [*decoded, *(self.pending or ())], None
+        """The memory lost this answer: its prompt is now everything decoded so far and what is pending.
+
+        While its prompt was still being read, that is just begun again.
+        """
+        if self.pending is not None:
+            self.guess(0)
+            self.prompt, self.pending = [*decoded, *self.pending], None
 
     def stay_plain(self) -> None:
         """The memory takes nothing back: write without ever asking for that."""

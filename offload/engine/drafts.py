@@ -75,6 +75,7 @@ class DraftWriter:
 
     def guess(self, spare: int) -> tuple[int, ...]:
         """A draft, when one pays and is to be had."""
+        self._drafted = ()
         if self._plain or self._rests > 0 or spare < 1:
             return ()
         draft = self._lookup.following(min(spare, self._length))

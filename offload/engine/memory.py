@@ -95,17 +95,17 @@ class Memory:
         idle = (slot for slot in self.slots if slot.answer is None)
         return sorted(idle, key=lambda slot: (bool(slot.tokens), slot.space[0] == _OWNER, slot.used))
 
-    def best(self, space: Space, prompt: list[int]) -> tuple[Slot | None, int]:
+    def best(self, space: Space, prompt: list[int], anew: int = 1) -> tuple[Slot | None, int]:
         """Who remembers most of this prompt, and how much of it can be used.
 
-        At least one token must be read anew, for its logits. Of equals it is one that may be used in place.
+        anew: how many tokens must be read for their logits. Of equals it is one that may be used in place.
         """
         best: Slot | None = None
         most, rank = 0, (False, 0)
         tree = self._trees.get(space)
         if tree is not None:
             for slot, same in tree.matches(prompt):
-                limit = min(same, len(prompt) - 1)
+                limit = min(same, len(prompt) - anew)
                 if limit < most:
                     break
                 keep = self._usable(len(slot.tokens), [known.position for known in slot.checkpoints], limit)
@@ -129,9 +129,9 @@ class Memory:
 
         committed_cells: what the answers at work may still come to need. Makes room where that helps.
         """
-        donor, keep = self.best(answer.space, answer.prompt)
+        donor, keep = self.best(answer.space, answer.prompt, answer.looks)
         if self._recall(answer, keep, committed_cells):
-            donor, keep = self.best(answer.space, answer.prompt)
+            donor, keep = self.best(answer.space, answer.prompt, answer.looks)
         slot = self._claim(answer, donor, keep, committed_cells)
         if slot is None and donor is not None:
             slot = self._claim(answer, None, 0, committed_cells)
@@ -234,7 +234,7 @@ class Memory:
         most = 0
         if self._files is not None and self._remember:
             for record, same in self._files.matches(answer.space, answer.prompt):
-                limit = min(same, len(answer.prompt) - 1)
+                limit = min(same, len(answer.prompt) - answer.looks)
                 if limit <= most:
                     break
                 keep = self._usable(len(record.tokens), record.positions, limit)

@@ -1,22 +1,24 @@
 """Which answers are at work and what the next decode does: continuous batching over a fixed number of slots.
 
 Each step decodes one token of every answer that is being written, then as much waiting prompt as a time budget allows,
-so that a long prompt does not freeze the others. Waiting answers come in order, the owner's first. A slot keeps what it
-has read for the next prompt of the same principal; nobody else's timing can tell what it was.
+so that a long prompt does not freeze the others. The owner's answers come first, and take a guest's slot when there is
+no other; a guest's answer then rests and goes on later. What was read stays in memory.py for the principal's next one.
 
 The exact lane is a scheduler of its own with one slot on a context of its own: the last bits of a logit depend on the
 shape of a decode and on the order of the cells in the memory, so there both are always the same (measured: then the ids
 are too, on one model, build and kind of CPU). One thread only. Must not know llama.cpp, text or the pipe.
 """
 
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from offload.engine.answer import Answer
-from offload.engine.context import BATCH_TOKENS, Context
+from offload.engine.context import Context
 from offload.engine.drafts import LONGEST_DRAFT
+from offload.engine.fair import OWNER, Company, Pace, Shares
 from offload.engine.kvfiles import KvFiles
 from offload.engine.memory import Memory, Slot
+from offload.engine.waiting import Forecast, Line
 from offload.errors import EngineBusy, EngineError
 from offload.ports import Event, Failed, Queued, Started
 
@@ -24,12 +26,8 @@ __all__ = ["Events", "Scheduler", "failed"]
 
 Events = list[tuple[str, Event]]
 
-_OWNER = "owner"
-_LEAST_CHUNK = 32       # below, reading a prompt costs 1.6 times more
 _EXACT_CHUNK = 64
 _SMALL_BATCH = 8        # tokens; up to here one more costs less than a decode of its own
-_WATCHED_STEP_S = 0.25   # while somebody is being answered
-_READING_STEP_S = 1.0    # while nobody is: also how long a cancel can take
 
 
 class Scheduler:
@@ -49,12 +47,13 @@ class Scheduler:
         self._context = context
         self._most = slots
         self._memory = Memory(context, sequences=slots + kept, can_cut=can_cut, remember=not exact, files=files)
-        self._queue_limit = queue_limit
+        self._line = Line(queue_limit)
+        self._shares = Shares()
+        self._pace = Pace()
+        self._forecast = Forecast()
+        self._tight = False     # the cells did not suffice for those at work: nobody comes in until one of them is over
         self._now_s = now_s
         self._digest = model_digest
-        self._owners: deque[Answer] = deque()
-        self._peers: deque[Answer] = deque()
-        self._chunk = 128
         self._exact = exact
 
     @property
@@ -65,12 +64,12 @@ class Scheduler:
     @property
     def queued(self) -> int:
         """How many answers wait."""
-        return len(self._owners) + len(self._peers)
+        return len(self._line)
 
     @property
     def request_ids(self) -> list[str]:
         """All that are at work or wait."""
-        return [answer.request_id for answer in (*(answer for _, answer in self._busy()), *self._owners, *self._peers)]
+        return [answer.request_id for answer in (*(answer for _, answer in self._busy()), *self._line.answers)]
 
     @property
     def has_work(self) -> bool:
@@ -79,21 +78,17 @@ class Scheduler:
 
     def submit(self, answer: Answer) -> Events:
         """Take an answer in, or refuse it when its queue is full. Peers can't fill the owner's."""
-        waiting = self._owners if answer.principal == _OWNER else self._peers
-        if len(waiting) >= self._queue_limit + max(0, self._most - self.running):
+        if not self._line.put(answer, free=max(0, self._most - self.running)):
             answer.close()
             return [(answer.request_id, failed(EngineBusy()))]
-        waiting.append(answer)
-        ahead = self.queued if waiting is self._peers else len(waiting)
-        return [(answer.request_id, Queued(ahead - 1))]
+        return self._positions(answer)
 
     def cancel(self, request_id: str) -> Events:
         """Drop an answer now; it is decoded no further. Unknown ids are ignored: it may just have ended."""
-        for waiting in (self._owners, self._peers):
-            for answer in waiting:
-                if answer.request_id == request_id:
-                    waiting.remove(answer)
-                    return [self._ended(answer)]
+        waiting = self._line.find(request_id)
+        if waiting is not None:
+            self._line.take(waiting)
+            return [self._ended(waiting)]
         for slot, answer in self._busy():
             if answer.request_id == request_id:
                 return [self._leave(slot, answer)]
@@ -114,8 +109,11 @@ class Scheduler:
         batch, read = self._fill_exact() if self._exact else self._fill()
         if not batch:
             return events
-        begun_s = self._now_s()
-        if not self._decode():
+        begun_s, company = self._now_s(), self._company()
+        result = self._decode()
+        if result == 1 and self._shed():
+            return events       # the next step is smaller
+        if result != 0:
             return [*events, *self._drop(batch)]
         for slot, added in batch:
             slot.tokens += added
@@ -127,32 +125,81 @@ class Scheduler:
             if slot.row >= 0 and slot.answer is not None:
                 events += self._sample(slot, slot.answer, len(added))
         if read:
-            self._adapt(self._now_s() - begun_s)
+            self._pace.learn(company, read, self._now_s() - begun_s)
         return events
 
     # -- admission
 
     def _admit(self) -> Events:
         events: Events = []
-        while self.queued:
-            waiting = self._owners or self._peers
-            answer = waiting[0]
+        left = False
+        while (answer := self._line.next(self._at_work())) is not None:
             if answer.finish_reason is not None:
-                waiting.popleft()
+                self._line.take(answer)
                 events += [*self._shown(answer), self._ended(answer)]
                 continue
-            slot = self._memory.claim(answer, committed_cells=self._committed()) if self.running < self._most else None
+            if self._tight and self.running:
+                break
+            slot = self._claim(answer)
             if slot is None:
                 break
-            waiting.popleft()
-            answer.cached_tokens = len(slot.tokens)
-            started = Started(answer.prompt_tokens, answer.cached_tokens, self._digest)
-            events += [(answer.request_id, started), *self._shown(answer)]
+            self._line.take(answer)
+            left = True
+            if answer.started_s is None:        # else it went on after a rest
+                answer.started_s, answer.cached_tokens = self._now_s(), len(slot.tokens)
+                started = Started(answer.prompt_tokens, answer.cached_tokens, self._digest)
+                events += [(answer.request_id, started), *self._shown(answer)]
+        return [*events, *self._positions()] if left else events
+
+    def _claim(self, answer: Answer) -> Slot | None:
+        """A slot for this answer; for the owner's also one that a guest's answer has to leave. None: not now."""
+        while True:
+            if self.running < self._most:
+                slot = self._memory.claim(answer, committed_cells=self._committed())
+                if slot is not None:
+                    return slot
+            if answer.principal != OWNER or not self._rest_one(lambda other: other.principal != OWNER):
+                return None
+
+    def _rest_one(self, may: Callable[[Answer], bool], *, forget: bool = False) -> bool:
+        """Send an answer back to wait, of those that may the one that came last; False when there is none."""
+        slots = [(slot, answer) for slot, answer in self._busy() if may(answer)]
+        if not slots:
+            return False
+        slot, answer = max(slots, key=lambda pair: (pair[1].principal != OWNER, pair[1].arrival))
+        answer.read_again(slot.tokens)
+        if forget:
+            self._memory.forget(slot)
+            slot.answer = None
+        else:
+            self._memory.release(slot)
+        self._line.put_back(answer)
+        return True
+
+    def _shed(self) -> bool:
+        """There are not enough cells for what is at work: let the least important one wait. False when it is alone."""
+        self._tight = self.running > 1 and self._rest_one(lambda _answer: True, forget=True)
+        return self._tight
+
+    def _at_work(self) -> Counter[str]:
+        return Counter(answer.principal for _, answer in self._busy())
+
+    def _positions(self, only: Answer | None = None) -> Events:
+        """Tell those who wait and moved up, or one that is new, when their turn may come."""
+        events: Events = []
+        now_s = self._now_s()
+        at_work_s = [now_s - (answer.started_s or now_s) for _, answer in self._busy()]
+        for position, answer in enumerate(self._line.order(self._at_work())):
+            moved = answer.last_position is None or position < answer.last_position
+            if moved and answer.started_s is None and (only is None or answer is only):
+                answer.last_position = position
+                expected_s = self._forecast.expected_s(position, at_work_s, self._most)
+                events.append((answer.request_id, Queued(position, expected_s)))
         return events
 
     # -- one decode
 
-    def _fill_exact(self) -> tuple[list[tuple[Slot, list[int]]], bool]:
+    def _fill_exact(self) -> tuple[list[tuple[Slot, list[int]]], int]:
         """Fill the batch with one token or a fixed chunk of the prompt; ids so far are read one by one."""
         for slot, answer in self._busy():
             begin = len(slot.tokens)
@@ -165,16 +212,24 @@ class Scheduler:
             last = begin + len(tokens) >= len(answer.prompt)
             row = self._context.add(slot.sequence, begin, tokens, want_last=last)
             slot.row = row if last else -1
-            return [(slot, tokens)], False
-        return [], False
+            return [(slot, tokens)], 0
+        return [], 0
 
-    def _fill(self) -> tuple[list[tuple[Slot, list[int]]], bool]:
-        """Fill the batch: answers at work, then prompts. Returns who has what in it; True with prompts."""
+    def _fill(self) -> tuple[list[tuple[Slot, list[int]]], int]:
+        """Fill the batch: answers at work, then prompts. Returns who has what in it, and how much of it is prompts."""
         batch = self._fill_pending()
-        budget = min(self._context.room, self._chunk)
-        read = False
-        for slot, answer in sorted(self._busy(), key=lambda pair: pair[1].principal != _OWNER):
-            count = min(slot.unread, budget) if answer.pending is None else 0
+        reading = sorted(
+            ((slot, answer) for slot, answer in self._busy() if answer.pending is None),
+            key=lambda pair: pair[1].arrival)
+        wanted: Counter[str] = Counter()
+        for slot, answer in reading:
+            wanted[answer.principal] += slot.unread
+        shares = self._shares.split(wanted, min(self._context.room, self._pace.tokens(self._company())))
+        read = 0
+        for slot, answer in reading:
+            count = min(slot.unread, shares[answer.principal])
+            if count < slot.unread:     # the rows that are wanted at its end must come in one decode
+                count = min(count, slot.unread - answer.looks)
             if count > 0:
                 begin = len(slot.tokens)
                 stops = (position - begin for position in answer.boundaries if position > begin)
@@ -184,8 +239,8 @@ class Scheduler:
                 row = self._context.add(slot.sequence, begin, chunk, want_last=answer.looks if last else 0)
                 slot.row = row if last else -1
                 batch.append((slot, chunk))
-                budget -= count
-                read = True
+                shares[answer.principal] -= count
+                read += count
         return batch, read
 
     def _fill_pending(self) -> list[tuple[Slot, list[int]]]:
@@ -208,11 +263,11 @@ class Scheduler:
             batch.append((slot, answer.pending))
         return batch
 
-    def _decode(self) -> bool:
+    def _decode(self) -> int:
         result = self._context.decode()
         if result == 1 and self._memory.forget_idle():
             result = self._context.decode()
-        return result == 0
+        return result
 
     def _sample(self, slot: Slot, answer: Answer, added: int) -> Events:
         end = slot.row + 1
@@ -250,17 +305,19 @@ class Scheduler:
             self._memory.forget(slot)
         return events
 
-    def _adapt(self, elapsed_s: float) -> None:
-        writing = any(answer.pending is not None for _, answer in self._busy())
-        target_s = _WATCHED_STEP_S if writing else _READING_STEP_S
-        factor = min(2.0, max(0.5, target_s / max(elapsed_s, 1e-6)))
-        self._chunk = max(_LEAST_CHUNK, min(BATCH_TOKENS, int(self._chunk * factor)))
+    def _company(self) -> Company:
+        """Who is being answered now."""
+        written = {answer.principal for _, answer in self._busy() if answer.pending is not None}
+        return "watched" if OWNER in written else "guests" if written else "alone"
 
     # -- ends
 
     def _leave(self, slot: Slot, answer: Answer) -> tuple[str, Event]:
         """Free the slot; its memory stays for the principal's next prompt."""
         self._memory.release(slot)
+        self._tight = False
+        if answer.started_s is not None and answer.finish_reason is not None:
+            self._forecast.learn(self._now_s() - answer.started_s)
         return self._ended(answer)
 
     def _ended(self, answer: Answer) -> tuple[str, Event]:

@@ -113,9 +113,9 @@ def test_peers_can_not_fill_the_owners_queue() -> None:
 
 
 def test_the_owners_prompt_is_read_first() -> None:
-    context = FakeContext()
+    context = FakeContext(context_tokens=4000)
     machine = scheduler(context, step_s=10.0)
-    machine.submit(answer("p", list(range(2, 402)), [2], who="peer-1"))
+    machine.submit(answer("p", list(range(2, 902)), [2], who="peer-1"))
     machine.step()
     machine.submit(answer("o", list(range(2, 302)), [2]))
     events = run(machine)
@@ -141,11 +141,11 @@ def test_cancelled_while_writing_nothing_more_is_decoded_for_it() -> None:
 def test_cancelled_while_its_prompt_is_read_the_rest_is_not_read() -> None:
     context = FakeContext()
     machine = scheduler(context, step_s=10.0)       # slow: small chunks
-    machine.submit(answer("a", list(range(2, 402)), [2]))
+    machine.submit(answer("a", list(range(2, 902)), [2]))
     machine.step()
     machine.step()
     read = len(context.memory[0])
-    assert 0 < read < 400
+    assert 0 < read < 900
     machine.cancel("a")
     assert not machine.has_work
     assert machine.step() == []

@@ -1,0 +1,69 @@
+"""Who gets how much of the next decode: prompt tokens by deficit round robin, as many as a time budget allows.
+
+The owner's prompts come first; guests share what is left, each the same, however much each of them has waiting. Pure:
+sizes and times come in, counts go out. Must not know answers, slots or the context.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Literal
+
+__all__ = ["OWNER", "Company", "Pace", "Shares"]
+
+OWNER = "owner"
+Company = Literal["watched", "guests", "alone"]     # who is being answered while a prompt is read
+
+_QUANTUM = 64
+_LEAST_CHUNK = 32       # below, reading a prompt costs 1.6 times more
+_MOST_CHUNK = 512
+# While the owner reads along; while only guests do; while nobody does: then it is also how long a cancel can take.
+_TARGET_S: Mapping[Company, float] = {"watched": 0.25, "guests": 1.0, "alone": 1.0}
+
+
+class Shares:
+    """Deficit round robin: a principal's turn brings a quantum of tokens; what it could not use yet it keeps."""
+
+    def __init__(self) -> None:
+        self._credit: OrderedDict[str, int] = OrderedDict()
+
+    def split(self, wanted: Mapping[str, int], budget: int) -> dict[str, int]:
+        """How many tokens each principal may read now, of those it wants. Who wants nothing keeps no credit."""
+        given = dict.fromkeys(wanted, 0)
+        if OWNER in wanted:
+            given[OWNER] = min(budget, wanted[OWNER])
+            budget -= given[OWNER]
+        for who in [who for who in self._credit if not wanted.get(who)]:
+            del self._credit[who]
+        for who, count in wanted.items():
+            if who != OWNER and count > 0:
+                self._credit.setdefault(who, 0)
+        while budget > 0 and self._credit:
+            who = next(iter(self._credit))
+            self._credit[who] = self._credit[who] or _QUANTUM
+            count = min(wanted[who] - given[who], self._credit[who], budget)
+            given[who] += count
+            budget -= count
+            self._credit[who] -= count
+            if given[who] == wanted[who]:
+                del self._credit[who]
+            elif self._credit[who] == 0:
+                self._credit.move_to_end(who)
+        return given
+
+
+class Pace:
+    """How many prompt tokens a decode may take: so many that it ends in time."""
+
+    def __init__(self) -> None:
+        self._tokens: dict[Company, int] = {"watched": 128, "guests": 128, "alone": _MOST_CHUNK}
+
+    def tokens(self, company: Company) -> int:
+        """The most for the next decode."""
+        return self._tokens[company]
+
+    def learn(self, company: Company, read: int, elapsed_s: float) -> None:
+        """A decode read so many prompt tokens and took so long."""
+        most = self._tokens[company]
+        factor = min(2.0, max(0.5, _TARGET_S[company] / max(elapsed_s, 1e-6)))
+        if factor < 1 or read >= most:      # a short one that was quick says nothing about a long one
+            self._tokens[company] = max(_LEAST_CHUNK, min(_MOST_CHUNK, int(min(read, most) * factor) or 1))

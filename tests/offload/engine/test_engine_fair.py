@@ -1,0 +1,338 @@
+"""Who waits for whom, and for how long, counted in decodes: S11, S12 and what a fair engine owes its guests."""
+
+from collections import Counter
+from typing import Any, cast
+
+from fake_context import FakeContext, FakeVocabulary, ScriptedSampler
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offload.engine.answer import Answer
+from offload.engine.context import Context
+from offload.engine.fair import Pace, Shares
+from offload.engine.scheduler import Events, Scheduler
+from offload.engine.waiting import Forecast
+from offload.engine.writing import PlainWriter
+from offload.ports import Failed, Finished, GenerateRequest, Piece, Queued, Started, TextPrompt
+
+
+class TimedContext(FakeContext):
+    """Decodes take time by what is in them: a base, and so much per token."""
+
+    base_s = 0.02
+    token_s = 0.005
+    now_s = 0.0
+
+    def decode(self) -> int:
+        result = super().decode()
+        self.now_s += self.base_s + self.token_s * sum(count for _, count in self.batches[-1])
+        return result
+
+
+def scheduler(context: FakeContext, **more: Any) -> Scheduler:
+    options: dict[str, Any] = {
+        "slots": 4, "queue_limit": 16, "kept": 8, "now_s": lambda: getattr(context, "now_s", 0.0)} | more
+    return Scheduler(cast("Context", context), **options)
+
+
+def answer(
+    name: str, prompt: list[int], writes: list[int], *, who: str = "owner", most: int = 200, context: int = 8000,
+) -> Answer:
+    request = GenerateRequest(request_id=name, principal=who, prompt=TextPrompt("x"), max_tokens=most)
+    return Answer(request, FakeVocabulary(), PlainWriter(ScriptedSampler(writes)), prompt=prompt, replayed=(),
+                  context_tokens=context)
+
+
+def tokens(seed: int, count: int) -> list[int]:
+    return [2 + (seed * 7919 + number * 31) % 20_000 for number in range(count)]
+
+
+def varied(count: int, seed: int = 0) -> list[int]:
+    """Tokens to write that never go in circles."""
+    return [2 + (number * number + seed) % 997 for number in range(count)]
+
+
+def finish(machine: Scheduler, steps: int = 3000) -> Events:
+    events: Events = []
+    for _ in range(steps):
+        if not machine.has_work:
+            return events
+        events += machine.step()
+    raise AssertionError("it never ends")
+
+
+def text_of(events: Events, name: str) -> str:
+    return "".join(event.text for who, event in events if who == name and isinstance(event, Piece))
+
+
+def written(ids: list[int]) -> str:
+    return "".join(FakeVocabulary().piece(token).decode() for token in ids)
+
+
+# -- S11
+
+
+def chats_and_a_long_prompt(fixed: int | None = None) -> tuple[list[float], int]:
+    """Three chats of the owner stream, then 4,096 tokens arrive. The gaps until that is read, and decodes it took."""
+    context = TimedContext(context_tokens=20_000)
+    machine = scheduler(context)
+    if fixed is not None:
+        machine._pace._tokens = dict.fromkeys(("watched", "guests", "alone"), fixed)
+        machine._pace.learn = lambda *_: None  # type: ignore[method-assign]
+    for number in range(3):
+        machine.submit(answer(f"chat-{number}", tokens(number, 20), varied(400, number), most=400))
+    for _ in range(5):
+        machine.step()
+    machine.submit(answer("long", tokens(9, 4096), [5]))
+    gaps: list[float] = []
+    while True:
+        before_s = context.now_s
+        events = machine.step()
+        told = {who for who, event in events if isinstance(event, Piece)}
+        assert {f"chat-{number}" for number in range(3)} <= told        # every step moves every chat
+        gaps.append(context.now_s - before_s)
+        if "long" in told:
+            return sorted(gaps), len(gaps)
+
+
+def test_a_long_prompt_keeps_the_chats_within_the_step_target() -> None:
+    gaps, _ = chats_and_a_long_prompt()
+    assert gaps[int(len(gaps) * 0.95)] <= 2.5 * 0.25
+    assert gaps[len(gaps) // 2] <= 0.3
+
+
+def test_with_fixed_chunks_the_same_chats_would_freeze() -> None:
+    """The negative control: 512 tokens per decode, whatever they cost."""
+    gaps, decodes = chats_and_a_long_prompt(fixed=512)
+    assert gaps[len(gaps) // 2] > 2.0
+    assert decodes < 12
+
+
+def test_alone_a_prompt_is_read_in_large_pieces_and_for_guests_in_larger_ones_than_for_the_owner() -> None:
+    def median_chunk(company: str | None) -> int:
+        context = TimedContext(context_tokens=20_000)
+        machine = scheduler(context)
+        if company is not None:
+            machine.submit(answer("chat", tokens(1, 20), varied(400), who=company, most=400))
+            for _ in range(3):
+                machine.step()
+        machine.submit(answer("long", tokens(9, 4096), [5], who="peer-2"))
+        finish(machine)
+        chunks = [count for batch in context.batches for _, count in batch if count > 20]
+        return sorted(chunks)[len(chunks) // 2]
+
+    owner, guest, alone = (median_chunk(company) for company in ("owner", "peer-1", None))
+    assert owner < 60
+    assert 150 < guest <= alone
+    context = FakeContext(context_tokens=20_000)        # a machine that is quick
+    machine = scheduler(context)
+    machine.submit(answer("long", tokens(9, 4096), [5]))
+    finish(machine)
+    assert [count for batch in context.batches for _, count in batch][:8] == [512] * 8
+
+
+def test_short_prompts_that_were_quick_do_not_make_the_next_long_one_a_freeze() -> None:
+    pace = Pace()
+    for _ in range(20):
+        pace.learn("watched", 10, 0.06)
+    assert pace.tokens("watched") == 128
+    pace.learn("watched", 128, 0.06)
+    assert pace.tokens("watched") == 256
+    pace.learn("watched", 256, 4.0)
+    assert pace.tokens("watched") == 128
+    assert pace.tokens("alone") == 512
+
+
+# -- S12
+
+
+def test_more_requests_than_slots_each_gets_its_own_answer_once_and_in_order() -> None:
+    context = FakeContext(context_tokens=20_000)
+    machine = scheduler(context)
+    events: Events = []
+    for number in range(16):
+        events += machine.submit(answer(f"r{number}", tokens(number, 30), varied(20 + number % 3, number)))
+    assert [event.position for _, event in events if isinstance(event, Queued)] == list(range(16))
+    events += finish(machine)
+    ends = Counter(who for who, event in events if isinstance(event, Finished))
+    assert ends == {f"r{number}": 1 for number in range(16)}
+    assert [who for who, event in events if isinstance(event, Started)] == [f"r{number}" for number in range(16)]
+    for number in range(16):
+        assert text_of(events, f"r{number}") == written(varied(20 + number % 3, number))
+        told = [event.position for who, event in events if who == f"r{number}" and isinstance(event, Queued)]
+        assert told == sorted(told, reverse=True)
+        assert len(told) == len(set(told))
+        assert told[-1] <= 3
+    assert machine.queued == machine.running == 0
+
+
+def test_too_many_are_told_at_once_and_the_others_do_not_notice() -> None:
+    machine = scheduler(FakeContext(), slots=1, queue_limit=3)
+    told = [machine.submit(answer(f"r{number}", [5 + number], [2])) for number in range(9)]
+    codes = [event.code for events in told for _, event in events if isinstance(event, Failed)]
+    assert codes == ["busy"] * 5
+    assert {who for who, event in finish(machine) if isinstance(event, Finished)} == {"r0", "r1", "r2", "r3"}
+
+
+def test_when_it_may_start_is_told_once_it_is_known() -> None:
+    context = TimedContext()
+    machine = scheduler(context, slots=1)
+    (first,) = machine.submit(answer("a", [5], varied(20)))
+    assert first[1] == Queued(0, None)
+    finish(machine)
+    took_s = context.now_s
+    machine.submit(answer("b", [6], varied(20)))
+    machine.step()
+    (third,) = machine.submit(answer("c", [7], [2]))
+    (fourth,) = machine.submit(answer("d", [8], [2]))
+    assert isinstance(third[1], Queued)
+    assert isinstance(fourth[1], Queued)
+    assert third[1].expected_s is not None
+    assert fourth[1].expected_s is not None
+    assert 0 < third[1].expected_s <= took_s
+    assert abs(fourth[1].expected_s - third[1].expected_s - took_s) < 0.15
+
+
+def test_the_forecast_by_hand() -> None:
+    forecast = Forecast()
+    assert forecast.expected_s(0, [], 2) is None
+    forecast.learn(10.0)
+    assert forecast.expected_s(0, [], 2) == 0.0
+    assert [forecast.expected_s(position, [4.0, 9.0], 2) for position in range(4)] == [1.0, 6.0, 11.0, 16.0]
+    assert forecast.expected_s(0, [25.0, 1.0], 2) == 0.0
+    forecast.learn(20.0)
+    assert forecast.expected_s(0, [0.0], 1) == 13.0
+
+
+# -- guests and the owner
+
+
+def test_one_guest_with_many_prompts_does_not_keep_another_one_waiting() -> None:
+    """Heavy has six prompts of 4,096 tokens, light comes last with 500."""
+    context = TimedContext(context_tokens=60_000)
+    machine = scheduler(context, slots=4)
+    for number in range(6):
+        machine.submit(answer(f"heavy-{number}", tokens(number, 4096), [5], who="heavy"))
+    machine.step()
+    machine.submit(answer("light", tokens(77, 500), [5], who="light"))
+    ends = [who for who, event in finish(machine) if isinstance(event, Finished)]
+    # All slots were taken, so it waits for one; then it has half of each decode.
+    assert ends.index("light") <= 1
+
+
+def test_the_line_takes_turns_between_guests() -> None:
+    machine = scheduler(FakeContext(), slots=2)
+    for number in range(5):
+        machine.submit(answer(f"heavy-{number}", tokens(number, 9), varied(30), who="heavy"))
+    machine.step()
+    machine.submit(answer("light", tokens(77, 9), varied(30), who="light"))
+    started = [who for who, event in finish(machine) if isinstance(event, Started)]
+    assert "light" in started[:2]
+
+
+@given(
+    st.dictionaries(st.sampled_from(["owner", "a", "b", "c"]), st.integers(0, 3000), max_size=4), st.integers(0, 512),
+)
+def test_all_of_the_budget_is_used_and_nobody_gets_more_than_it_wants(wanted: dict[str, int], budget: int) -> None:
+    given_out = Shares().split(wanted, budget)
+    assert sum(given_out.values()) == min(budget, sum(wanted.values()))
+    assert all(0 <= given_out[who] <= wanted[who] for who in wanted)
+    assert given_out.get("owner", 0) == min(budget, wanted.get("owner", 0))
+
+
+def test_over_time_guests_get_the_same_however_small_the_budget() -> None:
+    for budget in (7, 32, 96, 200):
+        shares = Shares()
+        got: Counter[str] = Counter()
+        for _ in range(600):
+            got.update(shares.split({"a": 4096, "b": 4096, "c": 4096}, budget))
+        assert max(got.values()) - min(got.values()) <= 64
+
+
+def test_who_wants_nothing_keeps_no_credit() -> None:
+    shares = Shares()
+    shares.split({"a": 4096, "b": 4096}, 32)
+    shares.split({"b": 4096}, 32)
+    assert set(shares._credit) == {"b"}
+
+
+def test_the_owner_takes_a_guests_slot_and_the_guest_goes_on_later_without_reading_again() -> None:
+    context = FakeContext(context_tokens=4000)
+    machine = scheduler(context, slots=2)
+    for name in ("g1", "g2"):
+        machine.submit(answer(name, tokens(ord(name[1]), 100), varied(40, ord(name[1])), who=name))
+    for _ in range(10):
+        machine.step()
+    machine.submit(answer("own", tokens(1, 50), varied(5)))
+    events = machine.step()
+    assert ("own", Started(50, 0, "")) in events
+    assert machine.running == 2
+    events += finish(machine)
+    ends = [who for who, event in events if isinstance(event, Finished)]
+    assert ends == ["own", "g1", "g2"]      # the one that came last had to leave
+    assert [who for who, event in events if isinstance(event, Started)] == ["own"]
+    finished = {who: event for who, event in events if isinstance(event, Finished)}
+    assert finished["g2"].usage.output_tokens == 40
+    assert (finished["g2"].usage.prompt_tokens, finished["g2"].usage.cached_tokens) == (100, 0)
+    read = Counter(count for batch in context.batches for _, count in batch if count > 1)
+    assert read == {100: 2, 50: 1}          # nothing was read twice
+
+
+def test_a_guest_never_takes_the_owners_slot_and_owners_do_not_push_each_other() -> None:
+    machine = scheduler(FakeContext(), slots=1)
+    machine.submit(answer("o1", tokens(1, 9), varied(20)))
+    machine.step()
+    machine.submit(answer("o2", tokens(2, 9), varied(5)))
+    machine.submit(answer("g", tokens(3, 9), varied(5), who="peer-1"))
+    ends = [who for who, event in finish(machine) if isinstance(event, Finished)]
+    assert ends == ["o1", "o2", "g"]
+
+
+def test_a_guest_that_had_to_leave_while_its_prompt_was_read_keeps_what_was_read() -> None:
+    context = TimedContext(context_tokens=8000)
+    machine = scheduler(context, slots=1)
+    machine.submit(answer("g", tokens(3, 2000), varied(9), who="peer-1"))
+    machine.step()
+    machine.submit(answer("o", tokens(1, 9), varied(9)))
+    events = finish(machine)
+    assert [who for who, event in events if isinstance(event, Finished)] == ["o", "g"]
+    assert text_of(events, "g") == written(varied(9))
+    assert sum(count for batch in context.batches for _, count in batch if count > 9) == 2000
+
+
+# -- when the cells do not suffice
+
+
+def test_without_room_the_least_important_answer_waits_and_all_texts_are_whole() -> None:
+    context = FakeContext(context_tokens=4000)
+    machine = scheduler(context)
+    for name, who in (("o", "owner"), ("g1", "peer-1"), ("g2", "peer-2")):
+        machine.submit(answer(name, tokens(ord(name[-1]), 30), varied(30, ord(name[-1])), who=who))
+    events: Events = []
+    for _ in range(10):
+        events += machine.step()
+    context.results = [1]       # and nothing idle to let go
+    events += machine.step()
+    assert machine.running == 2
+    assert [one.request_id for one in machine._line.answers] == ["g2"]
+    events += machine.step()
+    assert machine.running == 2     # nobody comes in before one is over
+    events += finish(machine)
+    for name in ("o", "g1", "g2"):
+        assert text_of(events, name) == written(varied(30, ord(name[-1])))
+    assert Counter(who for who, event in events if isinstance(event, Started)) == {"o": 1, "g1": 1, "g2": 1}
+
+
+def test_again_and_again_without_room_one_answer_is_left_and_then_fails_with_a_reason() -> None:
+    context = FakeContext(context_tokens=4000)
+    machine = scheduler(context)
+    for number in range(3):
+        machine.submit(answer(f"r{number}", tokens(number, 30), varied(30)))
+    machine.step()
+    context.results = [1, 1, 1]
+    events: Events = []
+    for _ in range(3):
+        events += machine.step()
+    assert [(who, event.code) for who, event in events if isinstance(event, Failed)] == [("r0", "engine")]
+    events += finish(machine)
+    assert {who for who, event in events if isinstance(event, Finished)} == {"r1", "r2"}
