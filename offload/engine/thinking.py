@@ -7,11 +7,12 @@ the model never closed counts when the output ends with it. Must not know format
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from offload.engine.formats.deltas import Delta, ReasoningDelta, TextDelta, ThoughtEnd, ThoughtEnded
+from offload.engine.deltas import Delta, ReasoningDelta, TextDelta, ThoughtEnd, ThoughtEnded
 
 __all__ = ["ThoughtMarks", "ThoughtSplitter", "starts_inside", "thought_marks"]
 
 SUSPECTED_LIMIT_CHARS = 64 * 1024
+_SPACE_LIMIT_CHARS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +176,7 @@ class ThoughtSplitter:
     def _thought(self, text: str) -> list[Delta]:
         """White space waits: the last of a thought is dropped, and the first."""
         self._space += text
-        if text.isspace():
+        if text.isspace() and len(self._space) <= _SPACE_LIMIT_CHARS:
             return []
         raw, self._space = self._space, ""
         shown = raw if self._any_thought else raw.lstrip()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import cycle
 
-from offload.engine.formats.deltas import CallFinished, Delta, ReasoningDelta, TextDelta, ToolCall, joined
+from offload.engine.deltas import CallFinished, Delta, ReasoningDelta, TextDelta, ToolCall, joined
 from offload.engine.formats.detection import FORMATS
 from offload.engine.formats.format import ToolFormat
 from offload.engine.formats.parser import AnswerParser

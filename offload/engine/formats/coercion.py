@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from offload.engine.formats.deltas import Fault, Repair, ToolCall
+from offload.engine.deltas import Fault, Repair, ToolCall
 from offload.engine.formats.loose_values import read_json
 from offload.engine.formats.tools import DEPTH_LIMIT, Schema, Tool, kinds_of
 

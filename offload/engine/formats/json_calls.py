@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from offload.engine.deltas import Repair
 from offload.engine.formats.coercion import RawCall
-from offload.engine.formats.deltas import Repair
 from offload.engine.formats.loose_values import read_json
 from offload.engine.formats.scanner import NOT_A_CALL
 from offload.engine.formats.tools import Tool
@@ -19,6 +19,8 @@ _NAME_KEYS = ("name", "function", "tool_name", "tool")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
 _CALL_KEYS = frozenset({*_NAME_KEYS, *_ARGUMENT_KEYS, "type", "id"})
 _NAME_SEARCH_CHARS = 200
+_SPACE_LIMIT_CHARS = 256
+"""More space than this between two objects ends a block."""
 _NAMED = re.compile(r"""\s*\[?\s*\{\s*["']name["']\s*:\s*["']([^"'\\]{1,64})["']\s*[,}]""")
 
 
@@ -114,6 +116,8 @@ class JsonBlock:
             return None if char.isspace() and self._tagged else NOT_A_CALL
         self._spaces += 1
         self._text.append(char)
+        if self._spaces > _SPACE_LIMIT_CHARS:
+            return self._spaces
         if char.isspace() or (char in ",;" and not "".join(self._text[self._complete:-1]).strip()):
             return None
         return self._spaces

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from offload.engine.formats.deltas import Repair
+from offload.engine.deltas import Repair
 
 __all__ = ["LooseCall", "LooseValue", "read_json", "read_python_calls", "sound"]
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
+from offload.engine.deltas import Repair
 from offload.engine.formats.argument_language import (
     CONTROL_CHARS,
     STRING_LIMIT_CHARS,
@@ -15,7 +16,6 @@ from offload.engine.formats.argument_language import (
     row,
 )
 from offload.engine.formats.coercion import RawCall
-from offload.engine.formats.deltas import Repair
 from offload.engine.formats.format import CALLS_LIMIT, MessageShape, Trigger, WrittenCall
 from offload.engine.formats.qwen_xml import written_value
 from offload.engine.formats.scanner import NOT_A_CALL, Block, Opening

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from offload.engine.formats.deltas import CallFinished, Delta, TextDelta, joined
+from offload.engine.deltas import CallFinished, Delta, TextDelta, joined
 from offload.engine.formats.format import ToolFormat
 from offload.engine.formats.scanner import CallScanner
 from offload.engine.formats.tools import Tool

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from offload.engine.deltas import CallDropped, CallFinished, CallStarted, Delta, TextDelta
 from offload.engine.formats.coercion import RawCall, finish_call
-from offload.engine.formats.deltas import CallDropped, CallFinished, CallStarted, Delta, TextDelta
 from offload.engine.formats.tools import Tool
 
 __all__ = ["NOT_A_CALL", "Block", "BlockFactory", "CallScanner", "Opening"]

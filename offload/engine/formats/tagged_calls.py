@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from offload.engine.deltas import Repair
 from offload.engine.formats.coercion import RawCall
-from offload.engine.formats.deltas import Repair
 from offload.engine.formats.json_calls import JsonExtent, calls_from_json, name_in_json
 from offload.engine.formats.loose_values import read_json
 from offload.engine.formats.scanner import NOT_A_CALL, Block
@@ -20,6 +20,8 @@ FUNCTION = "<function="
 _TAIL_CHARS = 96
 _NAME_CHARS = 96
 _NAME_SEARCH_CHARS = 200
+_SPACE_LIMIT_CHARS = 256
+"""More space than this between tags ends a block."""
 _UNCLOSED = re.compile(r"</function>\s{0,16}</tool_call>\Z")
 
 
@@ -99,7 +101,7 @@ class JsonTagBlock:
         """White space and the closing tag; another object, or a bracket too many, as a slip."""
         self._after += char
         rest = self._after.lstrip()
-        if not rest or (rest != CLOSING and CLOSING.startswith(rest)):
+        if rest != CLOSING and CLOSING.startswith(rest) and len(self._after) <= _SPACE_LIMIT_CHARS:
             return None
         if rest == CLOSING:
             self._closed = True
@@ -222,7 +224,8 @@ class FunctionBlock:
             self._state = "parameter" if rest == "<parameter=" else "behind_function"
             self._after = ""
             return self._end("closing") if rest == CLOSING else None
-        if any(tag.startswith(rest) for tag in ("<parameter=", "</function>", CLOSING)):
+        awaited = any(tag.startswith(rest) for tag in ("<parameter=", "</function>", CLOSING))
+        if awaited and len(self._after) <= _SPACE_LIMIT_CHARS:
             return None
         self._value += self._after      # the closing tag was part of the value
         self._state, self._after = "value", ""
@@ -237,7 +240,8 @@ class FunctionBlock:
             self._repairs.append("shape")
             self._state, self._after = "function", ""
             return None
-        return None if CLOSING.startswith(rest) or FUNCTION.startswith(rest) else len(self._after)
+        awaited = CLOSING.startswith(rest) or FUNCTION.startswith(rest)
+        return None if awaited and len(self._after) <= _SPACE_LIMIT_CHARS else len(self._after)
 
     def _keep(self) -> None:
         """The template puts one line break on either side of a value."""

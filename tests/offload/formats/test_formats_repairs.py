@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_samples import TOOLS, answer_of, by_name, calls_of, parse, raw_of
 
+from offload.engine.deltas import Fault, ToolCall
 from offload.engine.formats.coercion import RawCall, finish_call
-from offload.engine.formats.deltas import Fault, ToolCall
 from offload.engine.formats.loose_values import read_json, read_python_calls
 from offload.engine.formats.parser import AnswerParser
 from offload.engine.formats.tools import read_tools

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_samples import TOOLS, VALUES, answer_of, calls_of, parse, raw_of, thought_of
 
-from offload.engine.formats.deltas import CallDropped, CallFinished, CallStarted, Delta
+from offload.engine.deltas import CallDropped, CallFinished, CallStarted, Delta
 from offload.engine.formats.detection import FORMATS
 from offload.engine.formats.format import ToolFormat, WrittenCall
 from offload.engine.formats.parser import AnswerParser

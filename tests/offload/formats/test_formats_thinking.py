@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tool_samples import TOOLS, answer_of, by_name, calls_of, parse, raw_of, thought_of
 
-from offload.engine.formats.deltas import CallFinished, Delta, ThoughtEnded
+from offload.engine.deltas import CallFinished, Delta, ThoughtEnded
 from offload.engine.formats.parser import AnswerParser
 from offload.engine.thinking import ThoughtMarks, starts_inside, thought_marks
 
