@@ -6,6 +6,7 @@ processes or files other than the model it is given.
 
 import ctypes
 import os
+from functools import cached_property
 
 from offload.errors import BadPrompt, ModelUnusable
 
@@ -14,6 +15,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "0")
 
 import numpy as np
 import numpy.ctypeslib  # numpy would load it late, when the box is shut
+import numpy.typing as npt
 from llama_cpp import llama_cpp as C
 
 __all__ = ["Model", "instruction_sets", "open_library"]
@@ -83,6 +85,12 @@ class Model:
             if written >= 0:
                 return buffer.raw[:written]
             size = -written
+
+    @cached_property
+    def first_bytes(self) -> npt.NDArray[np.int16]:
+        """The first byte of each token, -1 for one without. Reads the whole vocabulary once: 0.1 s."""
+        pieces = (self.piece(token) for token in range(self.size))
+        return np.fromiter((piece[0] if piece else -1 for piece in pieces), dtype=np.int16, count=self.size)
 
     def text_of(self, tokens: tuple[int, ...]) -> bytes:
         """The bytes of many tokens, control tokens left out."""

@@ -19,6 +19,7 @@ from offload.errors import BadGrammar
 __all__ = ["GRAMMAR_LIMIT_BYTES", "GrammarRule", "Pieces", "Rule", "SchemaRule", "rule_for"]
 
 GRAMMAR_LIMIT_BYTES = 64 * 1024
+_MANY = 256     # above, tokens whose first byte is wrong are sorted out together
 _CANDIDATE = np.dtype([("id", "i4"), ("logit", "f4"), ("p", "f4")])
 Tokens = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -28,6 +29,10 @@ class Pieces(Protocol):
     """What a rule needs to know of the vocabulary."""
 
     end_tokens: frozenset[int]
+    @property
+    def first_bytes(self) -> npt.NDArray[np.int16]:
+        """The first byte of each token, -1 for one without."""
+        ...
 
     def piece(self, token: int) -> bytes:
         """The bytes of a token, empty for a control token."""
@@ -98,6 +103,15 @@ class SchemaRule:
 
     def allowed(self, tokens: Tokens) -> Flags:
         """Which of these may come next. A control token has no bytes and never may; an end token only at an end."""
+        if tokens.size <= _MANY:
+            return self._each(tokens)
+        first = self._pieces.first_bytes[tokens]
+        begins = np.array([*(self.state.next_bytes >> byte & 1 for byte in range(256)), 0], dtype=np.bool_)
+        flags: Flags = begins[first] | np.isin(tokens, list(self._pieces.end_tokens))
+        flags[flags] = self._each(tokens[flags])
+        return flags
+
+    def _each(self, tokens: Tokens) -> Flags:
         return np.fromiter((self._takes(token) for token in tokens.tolist()), dtype=np.bool_, count=tokens.size)
 
     def accept(self, token: int) -> None:

@@ -104,7 +104,8 @@ class Sampler:
             else np.arange(masked.size)
         best = self._allowed(rule, best, masked)
         if best.size == 0:
-            best = self._allowed(rule, np.arange(masked.size), masked)
+            best = np.flatnonzero(rule.allowed(np.arange(masked.size)) & np.isfinite(masked))
+            best = best[np.argsort(-masked[best], kind="stable")]
         if best.size == 0:
             return None
         return int(best[0]) if self._greedy else self._draw(best, masked[best])

@@ -23,6 +23,7 @@ class PieceWords:
     def __init__(self, pieces: Sequence[str] = ()) -> None:
         self._pieces = [*(bytes([byte]) for byte in range(256)), b"", b"", *(piece.encode() for piece in pieces)]
         self.size = len(self._pieces)
+        self.first_bytes = np.array([piece[0] if piece else -1 for piece in self._pieces], dtype=np.int16)
 
     def piece(self, token: int) -> bytes:
         return self._pieces[token]

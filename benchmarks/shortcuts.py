@@ -1,0 +1,317 @@
+"""What forced text, drafts and the automaton save, counted in CPU time of the worker process, against the plain ways.
+
+Run from the checkout: python -m benchmarks.shortcuts [--quick] [--json]. One thread, greedy, the embedded model, each
+way asking as a principal of its own, so that none finds another one's prompt in the cache. Ways take turns request by
+request. With xllamacpp installed llama.cpp's C++ server, a child process over HTTP, is asked the same under the same
+grammar; else those rows are left out.
+"""
+
+import importlib.util
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import trio
+
+from benchmarks.call_cases import COPIES, FREE, REQUESTS, SCHEMA, call_prompt
+from benchmarks.engine import MODELS, Pongs
+from benchmarks.report import Report, options
+from benchmarks.timing import median
+from offload.engine.answer import prepare_answer
+from offload.engine.chat import PromptReader
+from offload.engine.context import Context
+from offload.engine.language import to_gbnf
+from offload.engine.library import Model
+from offload.engine.sampling import Sampler
+from offload.engine.scheduler import Scheduler
+from offload.engine.schema import schema_language
+from offload.local_engine import LocalEngine
+from offload.model_host import HostLimits
+from offload.ports import ChatPrompt, Failed, GenerateRequest, Message, Piece, TextPrompt
+
+CONTEXT_TOKENS, SLOTS, CALL_TOKENS = 8192, 8, 96
+GRAMMAR = to_gbnf(schema_language(SCHEMA))
+CALLS_AT_ONCE = 8
+QUICK, FULL = True, False
+LOAD = {
+    QUICK: {"calls": 8, "rounds": 1, "copies": 3, "frees": 2, "tokens": 64, "timed": 2},
+    FULL: {"calls": 24, "rounds": 3, "copies": 5, "frees": 3, "tokens": 128, "timed": 6},
+}
+SERVER = """
+import os, sys, xllamacpp
+wanted = xllamacpp.CommonParams()
+wanted.model.path, wanted.n_ctx, wanted.n_parallel, wanted.kv_unified = sys.argv[1], int(sys.argv[2]), 8, True
+wanted.n_batch = wanted.n_ubatch = 512
+wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = 1
+wanted.warmup, wanted.port = False, 0
+server = xllamacpp.Server(wanted)
+print(server.listening_address, flush=True)
+sys.stdin.read()
+os._exit(0)
+"""
+
+
+@dataclass
+class Cost:
+    """What some answers took."""
+
+    cpu_s: list[float] = field(default_factory=list)
+    decodes: int = 0
+    tokens: int = 0
+    texts: list[str] = field(default_factory=list)
+
+
+def cpu_s(pid: int) -> float:
+    """CPU time of a child process with all its threads."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+class Ours:
+    """The engine behind its port."""
+
+    def __init__(self, engine: LocalEngine, pid: int, pongs: Pongs) -> None:
+        self._engine = engine
+        self._pid = pid
+        self._pongs = pongs
+        self._asked = 0
+
+    async def ask(self, cost: Cost, *requests: GenerateRequest) -> None:
+        """These at once; their cost is added."""
+        texts: dict[str, str] = {}
+        before, begun_s = (await self._pongs.ask()).decodes, cpu_s(self._pid)
+        async with trio.open_nursery() as nursery:
+            for request in requests:
+                nursery.start_soon(self._one, request, texts, cost)
+        cost.cpu_s.append(cpu_s(self._pid) - begun_s)
+        cost.decodes += (await self._pongs.ask()).decodes - before
+        cost.texts += [texts[request.request_id] for request in requests]
+
+    async def _one(self, request: GenerateRequest, texts: dict[str, str], cost: Cost) -> None:
+        text = ""
+        async with self._engine.stream(request) as events:
+            async for event in events:
+                if isinstance(event, Failed):
+                    raise RuntimeError(event.message)
+                if isinstance(event, Piece):
+                    text += event.text
+                    cost.tokens += len(event.token_ids)
+        texts[request.request_id] = text
+
+    def request(self, prompt: str, *, chat: bool = False, **more: Any) -> GenerateRequest:
+        """A request with an id of its own."""
+        self._asked += 1
+        given = ChatPrompt((Message("user", prompt),)) if chat else TextPrompt(prompt)
+        return GenerateRequest(request_id=f"r{self._asked}", prompt=given, **more)
+
+
+class Server:
+    """llama.cpp's C++ server."""
+
+    def __init__(self, address: str, pid: int) -> None:
+        self._address = address
+        self._pid = pid
+
+    async def ask(self, cost: Cost, prompts: list[str], **more: Any) -> None:
+        """These at once; their cost is added."""
+        answers: dict[int, dict[str, Any]] = {}
+        begun_s = cpu_s(self._pid)
+
+        async def one(place: int, prompt: str) -> None:
+            answers[place] = await trio.to_thread.run_sync(self._post, {"prompt": prompt, "temperature": 0, **more})
+
+        async with trio.open_nursery() as nursery:
+            for place, prompt in enumerate(prompts):
+                nursery.start_soon(one, place, prompt)
+        cost.cpu_s.append(cpu_s(self._pid) - begun_s)
+        cost.texts += [answers[place]["content"] for place in range(len(prompts))]
+        cost.tokens += sum(answer["timings"]["predicted_n"] for answer in answers.values())
+
+    def _post(self, body: dict[str, Any]) -> dict[str, Any]:
+        request = urllib.request.Request(
+            f"{self._address}/completion", json.dumps({"cache_prompt": True, **body}).encode(),
+            {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=120) as reply:
+            return json.load(reply)
+
+
+@contextmanager
+def server(model: str) -> Iterator[Server | None]:
+    """The C++ server while it runs, None where it is not installed."""
+    if importlib.util.find_spec("xllamacpp") is None:
+        yield None
+        return
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", SERVER, model, str(CONTEXT_TOKENS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield Server(process.stdout.readline().strip(), process.pid)
+    finally:
+        process.stdin.close()
+        process.wait(20)
+
+
+WAYS: dict[str, dict[str, Any]] = {
+    "grammar": {"grammar": GRAMMAR, "shortcuts": False, "principal": "owner"},
+    "automaton": {"schema": json.dumps(SCHEMA), "shortcuts": False, "principal": "peer-1"},
+    "jump": {"schema": json.dumps(SCHEMA), "principal": "peer-2"},
+}
+
+
+async def calls(report: Report, ours: Ours, theirs: Server | None, load: dict[str, int]) -> None:
+    """Tool calls one after the other, and eight at once."""
+    for at_once, batches in (
+        (1, [[request] for request in REQUESTS[::len(REQUESTS) // load["calls"]]]),
+        (CALLS_AT_ONCE, [list(REQUESTS[place::len(REQUESTS) // CALLS_AT_ONCE][:CALLS_AT_ONCE])
+                         for place in range(load["rounds"])]),
+    ):
+        asks: dict[str, Callable[[Cost, list[str]], Awaitable[None]]] = {}
+        for name, more in WAYS.items():
+            async def ask(cost: Cost, prompts: list[str], more: dict[str, Any] = more) -> None:
+                await ours.ask(cost, *(ours.request(one, max_tokens=CALL_TOKENS, **more) for one in prompts))
+            asks[name] = ask
+        if theirs is not None:
+            async def ask_them(cost: Cost, prompts: list[str], theirs: Server = theirs) -> None:
+                await theirs.ask(cost, prompts, n_predict=CALL_TOKENS, grammar=GRAMMAR)
+            asks["server"] = ask_them
+        for ask_warm in asks.values():
+            await ask_warm(Cost(), [call_prompt("Good morning")] * at_once)
+        costs = {name: Cost() for name in asks}
+        for number, batch in enumerate(batches):
+            names = list(asks)
+            for name in names[number % len(names):] + names[:number % len(names)]:
+                await asks[name](costs[name], [call_prompt(one) for one in batch])
+        _report_calls(report, costs, at_once)
+
+
+def _report_calls(report: Report, costs: dict[str, Cost], at_once: int) -> None:
+    jump, count = costs["jump"], len(costs["jump"].texts)
+    where = f"{count} calls, {at_once} at once"
+
+    def ms(name: str) -> float:
+        return sum(costs[name].cpu_s) * 1000 / count
+
+    def ratio(name: str) -> float:
+        return median([slow / fast for slow, fast in zip(costs[name].cpu_s, jump.cpu_s, strict=True)])
+
+    for name in costs:
+        report.add(f"{where}: {name}, CPU a call", ms(name), "ms", baseline=ms("jump"))
+    for name in ("grammar", "automaton", "jump"):
+        bound = 0.4 if name == "jump" and at_once == 1 else None
+        report.add(f"{where}: {name}, decodes a token", costs[name].decodes / costs[name].tokens, "", at_most=bound)
+        report.add(f"{where}: {name}, decodes a call", costs[name].decodes / count, "")
+    report.add(f"{where}: grammar / jump CPU, median", ratio("grammar"), "")
+    if "server" in costs:
+        report.add(f"{where}: server / jump CPU, median", ratio("server"), "", at_least=1.5 if at_once == 1 else 1.8)
+    report.add(f"{where}: whole calls by jump", sum(_is_json(text) for text in jump.texts) / count, "")
+    for name in costs:
+        if name != "jump":
+            same = sum(a == b for a, b in zip(costs[name].texts, jump.texts, strict=True))
+            report.add(f"{where}: same text by {name} and jump", same / count, "")
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+async def drafts(report: Report, ours: Ours, theirs: Server | None, load: dict[str, int]) -> None:
+    """Copies and free text, drafted and not; the prompt is in the cache."""
+    for kind, prompts, bound in (
+        ("copies", COPIES[:load["copies"]], 1.25), ("free text", FREE[:load["frees"]], 0.97),
+    ):
+        costs = {True: Cost(), False: Cost()}
+        other = Cost()
+        for number, prompt in enumerate(prompts):
+            for drafted in (True, False) if number % 2 else (False, True):
+                more = {"chat": True, "principal": f"peer-{kind}-{drafted}", "shortcuts": drafted}
+                await ours.ask(Cost(), ours.request(prompt, max_tokens=1, **more))
+                await ours.ask(costs[drafted], ours.request(prompt, max_tokens=load["tokens"], **more))
+            if theirs is not None:
+                chat = ("<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face"
+                        f"<|im_end|>\n<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n")
+                await theirs.ask(Cost(), [chat], n_predict=1)
+                await theirs.ask(other, [chat], n_predict=load["tokens"])
+        with_s, without_s = sum(costs[True].cpu_s), sum(costs[False].cpu_s)
+        report.add(f"{kind}: tokens a CPU second, drafted", costs[True].tokens / with_s, "1/s",
+                   baseline=costs[False].tokens / without_s, ratio_at_least=bound)
+        report.add(f"{kind}: tokens a decode, drafted", costs[True].tokens / costs[True].decodes, "")
+        same = sum(a == b for a, b in zip(costs[True].texts, costs[False].texts, strict=True))
+        report.add(f"{kind}: same text drafted and not", same / len(prompts), "")
+        if theirs is not None:
+            report.add(f"{kind}: tokens a CPU second, drafted, against the server", costs[True].tokens / with_s, "1/s",
+                       baseline=other.tokens / sum(other.cpu_s))
+
+
+def rules(report: Report, load: dict[str, int]) -> None:
+    """CPU time of one choice under each rule, on real logits."""
+    model = Model(str(_model_path()), extra_buffers=True)
+    context = Context(model, context_tokens=2048, sequences=2, threads=1)
+    reader = PromptReader(model)
+    for name in ("grammar", "automaton"):
+        spent: list[float] = []
+        choose = Sampler._choose_by_rule
+
+        def timed(self: Sampler, *given: Any, choose: Any = choose, spent: list[float] = spent) -> int | None:
+            begun_s = time.thread_time()
+            token: int | None = choose(self, *given)
+            spent.append(time.thread_time() - begun_s)
+            return token
+
+        Sampler._choose_by_rule = timed  # type: ignore[method-assign]
+        machine = Scheduler(context, slots=1, queue_limit=9, now_s=time.perf_counter)
+        for number, text in enumerate(REQUESTS[:load["timed"]]):
+            request = GenerateRequest(
+                request_id=f"r{number}", prompt=TextPrompt(call_prompt(text)), max_tokens=CALL_TOKENS, **WAYS[name])
+            machine.submit(prepare_answer(request, model, reader, context_tokens=2048))
+            while machine.has_work:
+                machine.step()
+        Sampler._choose_by_rule = choose  # type: ignore[method-assign]
+        report.add(f"a choice under the {name}, mean of {len(spent)}", sum(spent) / len(spent) * 1000, "ms",
+                   at_most=0.5 if name == "automaton" else None)
+        for sequence in range(2):
+            context.forget(sequence)
+    context.close()
+    model.close()
+
+
+def _model_path() -> str:
+    return str(next(MODELS.glob("*.gguf")))
+
+
+async def measure(report: Report, load: dict[str, int]) -> None:
+    """All rows."""
+    engine = LocalEngine([MODELS], limits=HostLimits(context_tokens=CONTEXT_TOKENS, slots=SLOTS), threads=1)
+    with server(_model_path()) as theirs:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(engine.run)
+            await engine.warm()
+            (host, _), = engine._hosts.values()
+            ours = Ours(engine, engine.worker_pids[0], Pongs(host))
+            await calls(report, ours, theirs, load)
+            await drafts(report, ours, theirs, load)
+            nursery.cancel_scope.cancel()
+    rules(report, load)
+
+
+def main() -> None:
+    """Measure and print; the exit code says whether every bound was met."""
+    given = options("shortcuts")
+    report = Report("shortcuts")
+    trio.run(measure, report, LOAD[QUICK if given.quick else FULL])
+    report.print(as_json=given.json)
+    sys.exit(0 if report.ok else 1)
+
+
+if __name__ == "__main__":
+    main()
