@@ -99,9 +99,11 @@ class LocalEngine:
         host = max((host for host, _ in self._hosts.values()), key=lambda host: host.jobs)
         state: EngineState = host.supervisor.state
         facts = host.ready_facts
-        last_s = host.last_token_s
+        last_s, still_s = host.last_token_s, host.standstill_s
+        detail = host.supervisor.detail if still_s is None else (
+            f"No decode has finished for {still_s:.0f} s; the worker is ended when that goes on.")
         return EngineHealth(
-            state=state, detail=host.supervisor.detail, model=self._info(host.model), running=host.jobs - host.queued,
+            state=state, detail=detail, model=self._info(host.model), running=host.jobs - host.queued,
             queued=host.queued, last_token_age_s=None if last_s is None else trio.current_time() - last_s,
             restarts=host.supervisor.restarts, threads=self._limits.threads, backend=facts.backend if facts else "",
             box=facts.box if facts else {}, probe=facts.probe if facts else {})

@@ -53,6 +53,9 @@ _STALL_S = 120.0
 _COUNT_DEADLINE_S = 30.0
 _CANCEL_DEADLINE_S = 2.0
 _REST_DEADLINE_S = 4.0
+_START_DEADLINE_S = 60.0
+_SLOWEST_LOAD_BYTES_PER_S = 20e6        # a large file on a slow disk is not a hang
+_NOTABLE_STANDSTILL_S = 10.0
 _SPARE_EVENTS = 64
 _SPARE_CHARS = 4096
 _MOST_CHARS_PER_TOKEN = 512
@@ -115,9 +118,10 @@ class ModelHost:
         self._rested = trio.Event()
         self._pong_s = 0.0
         self._moved: tuple[int, float] = (0, 0.0)
+        self._load_deadline_s = _START_DEADLINE_S + model.size_bytes / _SLOWEST_LOAD_BYTES_PER_S
         self.supervisor = Supervisor(
             f"engine worker for {model.record.name}", self, policy=policy, idle_stop_s=limits.idle_stop_s,
-            is_busy=lambda: self.busy)
+            is_busy=lambda: self.busy, start_deadline_s=self._load_deadline_s)
 
     @property
     def busy(self) -> bool:
@@ -128,6 +132,14 @@ class ModelHost:
     def jobs(self) -> int:
         """How many answers are under way."""
         return len(self._jobs)
+
+    @property
+    def standstill_s(self) -> float | None:
+        """How long no decode has finished although there is work, once that is worth telling."""
+        if not self._jobs or self.supervisor.state != "ready":
+            return None
+        still_s = trio.current_time() - self._moved[1]
+        return still_s if still_s >= _NOTABLE_STANDSTILL_S else None
 
     async def run(self) -> None:
         """Supervise until cancelled; whoever still waits is then told that the engine stops."""
@@ -228,7 +240,7 @@ class ModelHost:
 
     async def _child(self) -> Child:
         try:
-            return await self.supervisor.ready()
+            return await self.supervisor.ready(deadline_s=2 * self._load_deadline_s)    # it may have to start twice
         except ChildQuarantined as error:
             raise WorkerQuarantined(f"The model's worker died too often: {error}.") from error
         except ChildStartFailed as error:

@@ -228,3 +228,45 @@ def test_only_a_fault_of_the_cpu_is_blamed_on_the_kernels(tmp_path: Path) -> Non
     assert not KernelVerdict(path).fast
     path.write_text("{broken")
     assert KernelVerdict(path).fast
+
+
+async def test_a_decode_that_does_not_end_is_seen_in_health(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answers pings and has an answer at work, so only the count of decodes tells."""
+    monkeypatch.setattr(model_host, "_PING_EVERY_S", 0.05)
+    monkeypatch.setattr(model_host, "_NOTABLE_STANDSTILL_S", 0.3)
+    async with running_engine([fake]) as engine:
+        assert text_of(await collect(engine, asked("say:hello"))) == "hello"
+        assert (await engine.health()).detail == ""
+        async with engine.stream(asked("idle")) as answer:
+            async for event in answer:
+                if isinstance(event, Started):
+                    break
+            with trio.fail_after(10):
+                while "No decode has finished" not in (await engine.health()).detail:
+                    await trio.sleep(0.02)
+            assert (await engine.health()).state == "ready"
+        assert (await engine.health()).detail == ""     # nobody waits for it any more
+
+
+async def test_a_load_longer_than_the_idle_time_is_waited_for_and_the_model_goes_when_it_is_idle(fake: Path) -> None:
+    (fake / "fake.Q4_0.gguf").rename(fake / "slow.gguf")
+    async with running_engine([fake], limits=HostLimits(idle_stop_s=0.1)) as engine:
+        assert text_of(await collect(engine, asked("say:hello", principal="peer-1"))) == "hello"
+        while engine.worker_pids:
+            await trio.sleep(0.01)
+        health = await engine.health()
+        assert (health.state, health.restarts) == ("idle", 0)
+        # Loading for nobody's answer, as a warm-up does, is not idle either.
+        await engine.warm()
+        assert engine.worker_pids
+
+
+async def test_a_load_that_never_ends_is_given_up_by_its_size(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_host, "_START_DEADLINE_S", 0.2)
+    (fake / "fake.Q4_0.gguf").rename(fake / "slow.gguf")
+    async with running_engine([fake], policy=QUICK) as engine:
+        (event,) = await collect(engine, asked("say:hello"))
+        assert isinstance(event, Failed)
+    monkeypatch.setattr(model_host, "_SLOWEST_LOAD_BYTES_PER_S", (fake / "slow.gguf").stat().st_size / 5)
+    async with running_engine([fake], policy=QUICK) as engine:
+        assert text_of(await collect(engine, asked("say:hello"))) == "hello"

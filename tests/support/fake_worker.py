@@ -3,7 +3,7 @@
 The first message of a chat is its script: `say:TEXT` answers with TEXT, `die` is killed by SIGKILL after one piece,
 `silent` never answers nor shows life, `flood` sends far more pieces than were asked for, `swell` far longer ones,
 `insult` fails with a message for the terminal, `idle` starts and then decodes nothing.
-With the fast kernels on, a model file named `deadly...` kills it with SIGILL while it starts.
+A model file named `slow...` takes half a second to load. With the fast kernels on, a model file named `deadly...` kills it with SIGILL while it starts.
 """
 
 import argparse
@@ -37,6 +37,8 @@ def main() -> None:
     setup = decode_opening(next(frames))
     if setup.extra_buffers and os.path.basename(setup.model_path).startswith("deadly"):
         os.kill(os.getpid(), signal.SIGILL)
+    if os.path.basename(setup.model_path).startswith("slow"):
+        time.sleep(0.5)
     pipe.write(encode(Ready(
         context_tokens=setup.context_tokens, threads=1, backend="fast" if setup.extra_buffers else "plain",
         description="fake", licence="", has_template=True, box={"landlock": "held"}, probe={})))
