@@ -44,14 +44,13 @@ def _folders(value: Any) -> str | None:
 
 
 def _upstream_url(value: str) -> str | None:
-    """On this machine only: what goes to another one must pass the guard, and that way is not built yet."""
     if not value:
         return None
     try:
-        place = parse_place(value)
+        parse_place(value)
     except UpstreamMisconfigured as error:
         return f"can't be used: {str(error).rstrip('.')}"
-    return None if place.here else "is on another machine, and kith asks engines of this machine only, so far"
+    return None
 
 
 def _hub_url(value: str) -> str | None:
@@ -78,6 +77,9 @@ class NodeConfig:
 
     name: str = _setting("", "what peers see; chosen from words on the first run", _node_name)
     mode: Literal["offline", "lan", "online"] = _setting("lan", "offline, lan (peers nearby) or online (anywhere)")
+    drain_s: int = _setting(
+        20, "seconds that running answers for peers get to end when the node is stopped", _within(0, 600)
+    )
     api_port: int = _setting(0, "local web and API port on 127.0.0.1; 0 is off", _within(0, 65535))
 
 
@@ -105,12 +107,14 @@ class ModelsConfig:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamConfig:
-    """Another program of this machine that serves models: llama.cpp's server, vLLM, Ollama."""
+    """Another program that serves models: llama.cpp's server, vLLM, Ollama. On another machine it counts as a peer."""
 
-    url: str = _setting("", "such as http://127.0.0.1:8080 or unix:/path; empty: none", _upstream_url)
+    url: str = _setting("", "http://127.0.0.1:8080, unix:/path or https://HOST; empty: none", _upstream_url)
     kind: Literal["llama.cpp", "vllm", "ollama", "other"] = _setting("other", "which program it is")
-    models: tuple[str, ...] = _setting((), "NAME or NAME=NAME_THERE; empty: all that it lists", _model_names)
+    models: tuple[str, ...] = _setting(
+        (), "NAME or NAME=NAME_THERE; empty: all that it lists, which is asked on this machine only", _model_names)
     key_file: str = _setting("", "file of mode 0600 with the key it wants; empty: none", _folders)
+    ca_file: str = _setting("", "certificates to trust for https; empty: the system's", _folders)
     context_tokens: int = _setting(4096, "its context when it does not say", _within(512, 1_048_576))
 
 

@@ -1,7 +1,9 @@
 """The ledger as the owner reads it. Implements node.api.ports.Ledger. Must not know how entries are made."""
 
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from node.api.views import LedgerEntryView, LedgerReport
 from node.clock import Clock, from_ms, to_ms
@@ -20,10 +22,14 @@ DAY_LIMIT = 10_000
 class LedgerDesk:
     """Reads one ledger."""
 
-    def __init__(self, ledger: Ledger, roster: Roster, clock: Clock) -> None:
+    def __init__(
+        self, ledger: Ledger, roster: Roster, clock: Clock, others: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """others: what to call ids that are no peer's."""
         self._ledger = ledger
         self._roster = roster
         self._clock = clock
+        self._others = others
 
     async def entries(self, *, since: str | None, peer: str | None, limit: int) -> list[LedgerEntryView]:
         """Newest first. since: 1d, 2h, 30m or an ISO time. Raises UsageError, UnknownPeer."""
@@ -54,6 +60,11 @@ class LedgerDesk:
         sent = sum(entry.close.sent_bytes for entry in found if entry.close)
         return len(found), sent, sum(entry.entry.substitutions for entry in found)
 
+    def _name(self, peer_id: str, purpose: str) -> str:
+        if purpose == HUB:
+            return peer_id
+        return self._others.get(peer_id) or self._roster.name_of(peer_id)
+
     def _since(self, text: str) -> datetime:
         if span := _SPAN.fullmatch(text):
             return self._clock.now() - timedelta(**{_UNITS[span[2]]: int(span[1])})
@@ -67,7 +78,7 @@ class LedgerDesk:
         entry, close = found.entry, found.close
         return LedgerEntryView(
             entry_id=entry.seq, at=from_ms(entry.at_ms).isoformat(timespec="seconds"),
-            peer=entry.peer_id if entry.purpose == HUB else self._roster.name_of(entry.peer_id),
+            peer=self._name(entry.peer_id, entry.purpose),
             purpose=entry.purpose, level=entry.level,
             size_bytes=close.sent_bytes if close else 0, substitutions=entry.substitutions,
             outcome=close.outcome if close else "open", digest=found.digest.hex(),

@@ -106,6 +106,8 @@ class Node:
             self._attach_control(parts)
             for run in (parts.engine.run, parts.scan.run, parts.deliverer.run, parts.serving.run):
                 await nursery.start(run)
+            if parts.outside is not None:
+                await nursery.start(parts.outside.run)
             await parts.serving.refresh_adverts()
             finished = await parts.agent.start()
             if finished:

@@ -35,6 +35,7 @@ from node.daemon.ledger import LedgerDesk
 from node.daemon.local_model import OwnModel
 from node.daemon.models import ModelShelf
 from node.daemon.networking import Networking, Wiring
+from node.daemon.outside import Outside
 from node.daemon.owner import APPROVAL_DEADLINE_S, OwnerDesk
 from node.daemon.peers import Roster
 from node.daemon.readiness import Readiness
@@ -43,6 +44,7 @@ from node.daemon.serving import Serving
 from node.daemon.thinker import Thinker
 from node.daemon.usage import StoredUsage
 from node.daemon.vault import FollowingVault
+from node.errors import ConfigError
 from node.identity.keystore import Identity
 from node.identity.peerbook import PeerBook
 from node.mail.deliver import Deliverer
@@ -70,6 +72,7 @@ from offload.model_host import HostLimits
 from offload.quota import QuotaBook
 from offload.server import InferenceServer
 from offload.upstream import UpstreamEngine, UpstreamSettings
+from offload.upstream_place import parse_place
 from protocol.channel import FrameChannel
 from protocol.names import MAIL
 from search.client import SearchClient
@@ -107,6 +110,7 @@ class Parts:
     inference: InferenceServer
     explainer: Explainer
     readiness: Readiness
+    outside: Outside | None
 
 
 class PairSlot:
@@ -144,17 +148,21 @@ def open_sources(config: Config, paths: Paths) -> Sources:
     return Sources(calendars, contacts, NoteFolder(folder(settings.notes, "notes")), files)
 
 
-def open_upstream(config: Config) -> UpstreamEngine | None:
-    """The engine of another program on this machine, when one is set."""
+def upstream_settings(config: Config) -> UpstreamSettings | None:
+    """The engine of another program, when one is set. Raises ConfigError for one elsewhere whose models are not named.
+    """
     wanted = config.settings.upstream
     if not wanted.url:
         return None
+    if not wanted.models and not parse_place(wanted.url).here:
+        raise ConfigError("upstream.models must name the models of an engine on another machine: it is not asked.")
     pairs = (one.partition("=") for one in wanted.models)
-    return UpstreamEngine(UpstreamSettings(
+    return UpstreamSettings(
         wanted.url, wanted.kind, {here: there or here for here, _, there in pairs},
         key_file=Path(wanted.key_file).expanduser() if wanted.key_file else None,
+        ca_file=Path(wanted.ca_file).expanduser() if wanted.ca_file else None,
         context_tokens=wanted.context_tokens,
-    ))
+    )
 
 
 def build_parts(
@@ -182,13 +190,16 @@ def build_parts(
     shares = StoredShares(database)
     egress = Egress(inspector=inspector, ledger=ledger, shares=shares, new_id=fresh_id, observer=composition.tap)
 
+    upstream = upstream_settings(config)
+    elsewhere = upstream is not None and not parse_place(upstream.url).here
+    nearby = UpstreamEngine(upstream) if upstream is not None and not elsewhere else None
     model_folders = [paths.models_dir, *(Path(one).expanduser() for one in settings.models.folders), SHARED_MODELS]
     engine = JoinedEngine(LocalEngine(
         model_folders,
         cache_dir=paths.state_dir, default_model=settings.models.default or None,
         limits=HostLimits(context_tokens=settings.models.context_tokens), threads=settings.models.threads or None,
         vault=KvVault(paths.kv_dir, identity.subkey("engine-files"), entropy.bytes),
-    ), open_upstream(config), default_model=settings.models.default or None)
+    ), nearby, default_model=settings.models.default or None)
     scan = ScanWorker()
 
     async def style_of(digest: str | None) -> str:
@@ -220,8 +231,13 @@ def build_parts(
         HubDesk(settings.models.hub, ledger, lambda: networking.mode, fresh_id),
         lambda model: set_value(paths.config_file, "models.default", model),
     )
+    outside: Outside | None = None
+    if upstream is not None and elsewhere:
+        outside = Outside(
+            upstream, roster, networking.open_channel, egress.channel, lambda: networking.mode, identity.peer_id)
     thinker = Thinker(
-        node_name=name, engine=engine, egress=egress, peers=roster, open_channel=networking.open_channel, ask=desk,
+        node_name=name, engine=engine, egress=egress, peers=outside or roster,
+        open_channel=outside.open_channel if outside else networking.open_channel, ask=desk,
         mode=lambda: networking.mode, default_model=shelf.default,
     )
     registry = builtin_tools(
@@ -281,9 +297,9 @@ def build_parts(
         engine=engine, scan=scan, gate=gate, networking=networking, roster=roster, serving=serving,
         deliverer=deliverer, outbox=Outbox(database, egress, clock, entropy), agent=agent,
         conversations=Conversations(database, egress.forget, lambda: engine.forget("owner")), ledger=ledger,
-        ledger_desk=LedgerDesk(ledger, roster, clock),
+        ledger_desk=LedgerDesk(ledger, roster, clock, {outside.peer_id: outside.name} if outside else {}),
         shelf=shelf, searching=searching, doctor=doctor, desk=desk, vault=vault, pair=pair,
         grant_desk=grant_desk, inference=inference,
         explainer=Explainer(thinker, engine, roster, lambda: networking.mode),
-        readiness=Readiness(engine, clock, fresh_id),
+        readiness=Readiness(engine, clock, fresh_id), outside=outside,
     )

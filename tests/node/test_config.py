@@ -186,12 +186,12 @@ def test_line_numbers_survive_odd_spelling(tmp_path):
 
 
 @pytest.mark.parametrize(("text", "problem"), [
-    ("https://models.example", "this machine only"), ("http://10.0.0.7:8080", "https"), ("nonsense", "begin with"),
+    ("http://models.example", "https"), ("http://10.0.0.7:8080", "https"), ("nonsense", "begin with"),
 ])
-def test_an_upstream_engine_is_on_this_machine(tmp_path: Path, text: str, problem: str) -> None:
+def test_an_upstream_engine_on_another_machine_needs_tls(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         config.set_value(tmp_path / "config.toml", "upstream.url", text)
-    for good in ("http://127.0.0.1:8080/v1", "unix:/run/llama.sock", ""):
+    for good in ("http://127.0.0.1:8080/v1", "unix:/run/llama.sock", "https://models.example", ""):
         assert config.set_value(tmp_path / "config.toml", "upstream.url", good) == good
 
 
