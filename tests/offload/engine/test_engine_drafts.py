@@ -137,6 +137,26 @@ def test_where_the_memory_takes_nothing_back_all_is_read_again_and_guessing_ends
     assert all(tokens == 1 for batch in context.batches[again + 1:] for _, tokens in batch)
 
 
+@pytest.mark.parametrize("at", range(3, 12))
+def test_a_draft_whose_decode_did_not_take_place_is_no_part_of_the_answer(at: int) -> None:
+    """There were too few cells, so one of two answers had to wait and is read again later."""
+    prompts = {"a": [*SOURCE, 2, 3], "b": [*reversed(SOURCE), 4, 5]}
+    wants = {prompt[0]: copying(prompt, prompt[:30]) for prompt in prompts.values()}
+    context = SpeakingContext(wants=lambda tokens: wants[tokens[0]](tokens), context_tokens=3000)
+    machine = scheduler(context)
+    for name, prompt in prompts.items():
+        machine.submit(answer(name, prompt))
+    events: Events = []
+    for step in range(100):
+        if step == at:
+            context.results = [1, 1]
+        events += machine.step()
+    for name, prompt in prompts.items():
+        assert ids_of(events, name) == prompt[:30]
+    for slot in machine._memory.slots:
+        assert slot.tokens == context.memory.get(slot.sequence, [])
+
+
 def test_guesses_that_fail_stop_for_a_while() -> None:
     """The same three tokens come again and again, each time with something else behind them."""
     text = [token for number in range(40) for token in (2, 3, 4, 100 + number, 140 + number)]
