@@ -6,7 +6,11 @@ such an answer they must be seen. Must not know samplers, grammars or llama.cpp.
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 __all__ = ["MarkerVocabulary", "Vocabulary"]
 
@@ -16,6 +20,11 @@ class Vocabulary(Protocol):
 
     end_tokens: frozenset[int]
     control_tokens: frozenset[int]
+
+    @property
+    def first_bytes(self) -> npt.NDArray[np.int16]:
+        """The first byte of each token, -1 for one without."""
+        ...
 
     def piece(self, token: int) -> bytes:
         """The bytes of a token, empty for a control token."""
@@ -46,6 +55,14 @@ class MarkerVocabulary:
     def markers(self) -> frozenset[int]:
         """The control tokens that are let through."""
         return frozenset(self._markers)
+
+    @cached_property
+    def first_bytes(self) -> npt.NDArray[np.int16]:
+        """The first byte of each token, -1 for one without; markers have one."""
+        found = self._model.first_bytes.copy()
+        for token, marker in self._markers.items():
+            found[token] = marker.encode()[0]
+        return found
 
     def piece(self, token: int) -> bytes:
         """The bytes of a token; a marker's text."""

@@ -63,6 +63,8 @@ class Tool:
 def read_tools(offers: Iterable[Mapping[str, Any]]) -> tuple[Tool, ...]:
     """Tools from dicts, either {"name", "description", "parameters"} or wrapped as {"type", "function"}.
 
+    parameters may also be the JSON text of a schema.
+
     Raises BadTools: no usable name, two of one name, no object schema, or a limit passed (64 tools, 64 parameters each,
     32 Ki characters of schema).
     """
@@ -85,12 +87,21 @@ def kinds_of(schema: Schema) -> tuple[str, ...]:
     return tuple(kind for kind in kinds if kind in _JSON_KINDS)
 
 
+def _parsed(parameters: Any) -> Any:
+    if not isinstance(parameters, str):
+        return parameters
+    try:
+        return json.loads(parameters) if len(parameters) <= SCHEMA_LIMIT_CHARS else parameters
+    except (ValueError, RecursionError):
+        return parameters
+
+
 def _tool(offer: Mapping[str, Any]) -> Tool:
     function = offer.get("function", offer) if isinstance(offer, Mapping) else None
     name = function.get("name") if isinstance(function, Mapping) else None
     if not isinstance(function, Mapping) or not isinstance(name, str) or not _NAME.match(name):
         raise BadTools("A tool has no usable name.")
-    parameters = function.get("parameters") or {"type": "object", "properties": {}}
+    parameters = _parsed(function.get("parameters")) or {"type": "object", "properties": {}}
     if not isinstance(parameters, Mapping) or kinds_of(parameters) not in ((), ("object",)):
         raise BadTools(f"The parameters of {name} are no object schema.")
     try:

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 from tool_samples import TOOLS, answer_of, by_name, calls_of, parse
 
@@ -101,11 +102,17 @@ def test_what_can_not_be_chosen_is_refused() -> None:
     [{"name": "f", "parameters": {"properties": {"a": 3}}}],
     [{"name": "f", "parameters": {"description": "x" * 40_000}}],
     [{"name": "f", "parameters": {"properties": {f"p{number}": {} for number in range(65)}}}],
-    [{"name": "f", "parameters": {"x": {1, 2}}}],
+    [{"name": "f", "parameters": {"x": {1, 2}}}], [{"name": "f", "parameters": "{"}], [{"name": "f", "parameters": "[1]"}],
+    [{"name": "f", "parameters": "[" * 20_000}],
 ])
 def test_tools_that_no_format_could_write_are_refused(offers: list[Any]) -> None:
     with pytest.raises(BadTools):
         read_tools(offers)
+
+
+def test_a_schema_may_come_as_text() -> None:
+    tool, = read_tools([{"name": "f", "description": "d", "parameters": '{"properties": {"a": {"type": "string"}}}'}])
+    assert list(tool.properties) == ["a"]
 
 
 def test_schemas_of_any_kind_become_a_grammar_in_every_format() -> None:
@@ -131,6 +138,7 @@ class Words:
     texts = ("<|tool_call_start|>", "<|tool_call_end|>", "<|im_end|>")
     control_tokens = frozenset({1000, 1001, 1002})
     end_tokens = frozenset({1002})
+    first_bytes = np.array([*range(256), *[-1] * 747], dtype=np.int16)
 
     def piece(self, token: int) -> bytes:
         return b"" if token >= 1000 else bytes((token,))
@@ -155,6 +163,8 @@ def test_markers_that_are_control_tokens_are_seen_and_nothing_else_is() -> None:
     assert ids[:3] == [999, ord("a"), 1000]
     assert 1002 not in ids
     assert b"".join(words.piece(token) for token in ids[1:]).decode() == text
+    assert words.first_bytes[[97, 1000, 1001, 1002]].tolist() == [97, ord("<"), ord("<"), -1]
+    assert Words.first_bytes[1000] == -1
     plain = MarkerVocabulary(Words(), ("<tool_call>",))
     assert plain.tokenise("<|im_end|>", begin=False, control=True) == [1002]
     assert plain.piece(1000) == b""

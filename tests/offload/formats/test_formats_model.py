@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 from language_sentences import sentences
 from tool_samples import TOOLS, calls_of, parse
 
+from offload.engine.automaton import Automaton
 from offload.engine.context import Context
 from offload.engine.formats.detection import FORMATS
 from offload.engine.formats.format import ToolFormat, grammar
+from offload.engine.formats.marker_tokens import MarkerVocabulary
 from offload.engine.formats.parser import AnswerParser
 from offload.engine.formats.tools import read_tools
 from offload.engine.library import Model
-from offload.engine.rules import GrammarRule
+from offload.engine.rules import GrammarRule, SchemaRule
 from offload.engine.sampling import Sampler
 
 pytestmark = pytest.mark.model
@@ -49,7 +51,10 @@ def test_llama_cpp_takes_the_grammar_and_its_sentences(source: ToolFormat, model
 
 
 @pytest.mark.parametrize("source", FORMATS, ids=IDS)
-def test_the_smallest_model_makes_valid_calls_under_each_grammar(source: ToolFormat, model: Model) -> None:
+@pytest.mark.parametrize("automaton", [False, True])
+def test_the_smallest_model_makes_valid_calls_in_each_format(
+    source: ToolFormat, model: Model, automaton: bool,
+) -> None:
     """It never makes one by itself."""
     offered = read_tools([
         {"name": "calendar_list", "description": "Show appointments", "parameters": {
@@ -57,8 +62,9 @@ def test_the_smallest_model_makes_valid_calls_under_each_grammar(source: ToolFor
             "required": ["when", "most"]}},
     ])
     context = Context(model, context_tokens=512, sequences=1, threads=1)
-    sampler = Sampler(
-        model, temperature=0.0, top_p=1.0, seed=0, rule=GrammarRule(model, grammar(source, offered, parallel=False)))
+    rule = SchemaRule(MarkerVocabulary(model, source.markers), Automaton(source.language(offered, parallel=False))) \
+        if automaton else GrammarRule(model, grammar(source, offered, parallel=False))
+    sampler = Sampler(model, temperature=0.0, top_p=1.0, seed=0, rule=rule)
     prompt = f"{source.describe(offered)}\n\nUser: what is on today? at most 3\nCall: "
     fed, position, written = model.tokenise(prompt, begin=True, control=False), 0, b""
     try:
