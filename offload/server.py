@@ -101,7 +101,7 @@ class InferenceServer:
         self._quota = quota
         self._on_refusal = on_refusal
         self._sessions: set[_Session] = set()
-        self._empty = trio.Event()
+        self._one_ended = trio.Event()
         self._closing = False
         self.active = 0
 
@@ -120,9 +120,8 @@ class InferenceServer:
             self.active -= 1
             session.over.set()
             self._sessions.discard(session)
-            if not self._sessions:
-                self._empty.set()
-                self._empty = trio.Event()
+            self._one_ended.set()
+            self._one_ended = trio.Event()
 
     async def cut(self, peer_id: str) -> None:
         """End every answer for this peer at once: the engine stops, the peer is told "revoked". Within CUT_S, however
@@ -139,11 +138,11 @@ class InferenceServer:
         for session in self._sessions:
             session.closing = True  # one whose request has not been read yet is refused too
         with trio.move_on_after(timeout_s):
-            while self._sessions:
-                await self._empty.wait()
-        left = list(self._sessions)
-        await self._break_off(left, "shutting_down")
-        return len(left)
+            while any(session.begun for session in self._sessions):
+                await self._one_ended.wait()
+        left = sum(session.begun for session in self._sessions)
+        await self._break_off(list(self._sessions), "shutting_down")
+        return left
 
     async def _break_off(self, sessions: list["_Session"], code: ErrorCode) -> None:
         with trio.move_on_after(CUT_S):
@@ -194,6 +193,11 @@ class _Session:
                     with trio.move_on_after(LAST_WORD_S):  # whoever cut this drops the connection next
                         await self._peer_left.wait()
             nursery.cancel_scope.cancel()
+
+    @property
+    def begun(self) -> bool:
+        """Whether a request came on this stream."""
+        return self._served is not None
 
     async def break_off(self, code: ErrorCode) -> None:
         """Stop the engine, tell the peer why, and wait until that is done."""

@@ -42,6 +42,7 @@ COMMANDS = {
     "eval": "Measure how well a model calls tools",
     "config": "Show, explain or change settings",
     "logs": "Read the node's log",
+    "service": "Keep the node running as a systemd user service",
     "doctor": "Check this node and say what to do",
     "demo": "Run two nodes on this machine through the main job",
     "completion": "Print shell completion",

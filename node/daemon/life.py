@@ -1,7 +1,7 @@
 """The life of a node: the API first, then data, services and network, all in one nursery; and the way down in order.
 
-On the way down the peers are told first, then work is cancelled, then the workers end, then the databases are
-closed. Must not know what a part does.
+On the way down answers for peers may end first, then the peers are told, then work is cancelled, then the workers end,
+then the databases are closed. Must not know what a part does.
 """
 
 import logging
@@ -60,6 +60,8 @@ class Node:
         self._composition = composition
         self._on_ready = on_ready
         self._stopping = trio.Event()
+        self._hurried = trio.Event()
+        self._drained = trio.Event()
         node = config.settings.node
         self._control = Control(node.name, identity.peer_id, node.mode, composition.clock, self._stopping.set)
         self._control.stopping = self._stopping.is_set
@@ -71,7 +73,7 @@ class Node:
         async with trio.open_nursery() as outer:
             outer.start_soon(self._watch_signals)
             app = build_app(self._services, self._questions)
-            await outer.start(serve_api, app, self._paths.socket, self._stopping.wait)
+            await outer.start(serve_api, app, self._paths.socket, self._drained.wait)
             database = await Database.open(self._paths.database, self._identity.subkey("database"), KITH)
             index = await Database.open_rebuildable(self._paths.index_database, self._identity.subkey("index"), INDEX)
             try:
@@ -81,14 +83,17 @@ class Node:
                     await index.close()
                     await database.close()
                 self._stopping.set()
+                self._drained.set()
             outer.cancel_scope.cancel()
 
     async def _watch_signals(self) -> None:
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            async for _ in signals:
-                if self._stopping.is_set():
-                    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second one ends the process at once
+            async for number in signals:
+                if self._hurried.is_set():
+                    signal.signal(signal.SIGINT, signal.SIG_DFL)  # one more ends the process at once
                     signal.raise_signal(signal.SIGINT)
+                if number == signal.SIGINT or self._stopping.is_set():
+                    self._hurried.set()  # Ctrl-C, or a second signal: somebody waits at a terminal
                 self._stopping.set()
 
     async def _live(self, database: Database, index: Database) -> None:
@@ -120,9 +125,25 @@ class Node:
             nursery.start_soon(self._keep_port, parts, database)
             await self._stopping.wait()
             log.info("stopping")
+            await self._let_answers_end(parts)
+            self._drained.set()
             with trio.move_on_after(GOODBYE_S):
                 await parts.networking.leave("shutdown")
             nursery.cancel_scope.cancel()
+
+    async def _let_answers_end(self, parts: Parts) -> None:
+        """Give running answers for peers node.drain_s seconds, none in a hurry; refuse new ones meanwhile. Whom an
+        answer is broken off for is told, and goes on elsewhere.
+        """
+        parts.serving.withdraw()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_cancel_after, self._hurried, nursery.cancel_scope)
+            left = await parts.inference.drain(self._config.settings.node.drain_s)
+            if left:
+                log.info("%d answers for peers were broken off", left)
+            nursery.cancel_scope.cancel()
+        if self._hurried.is_set():
+            await parts.inference.drain(0)
 
     # -- wiring to the API --
 
@@ -220,6 +241,11 @@ class Node:
                     parts.networking.readvertise()
             rounds += 1
             await trio.sleep(REFRESH_S)
+
+
+async def _cancel_after(event: trio.Event, scope: trio.CancelScope) -> None:
+    await event.wait()
+    scope.cancel()
 
 
 async def _health(parts: Parts) -> EngineHealth | None:

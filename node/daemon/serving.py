@@ -37,6 +37,8 @@ class Serving:
         self._grants = grants
         self._roster = roster
         self._adverts: tuple[ModelAdvert, ...] = ()
+        self._leaving = False
+        self._networking: Networking | None = None
         self._contacts, self._contacted = trio.open_memory_channel[str](256)
         self._routes: dict[str, Callable[[FrameChannel], Awaitable[None]]] = {}
         self._deliverer: Deliverer | None = None
@@ -47,6 +49,7 @@ class Serving:
     ) -> None:
         """Wire the services to their protocol ids."""
         self._deliverer = deliverer
+        self._networking = networking
         self._receiver = receiver
         self._routes = {
             LINK: networking.serve_link, INFER: inference.serve, QUERY: queries.serve, MAIL: self._take_mail,
@@ -78,12 +81,21 @@ class Serving:
         )
         return Hello(self._node_name, version("kith-node"), PROTOCOLS, tuple(services), models)
 
+    def withdraw(self) -> None:
+        """Offer no model any more: this node is about to leave. Peers are told, and ask others."""
+        self._leaving = True
+        self._adverts = ()
+        if self._networking is not None:
+            self._networking.readvertise()
+
     async def refresh_adverts(self) -> bool:
         """Read what the engine can serve; True when it changed."""
         found = tuple(
             ModelAdvert(info.name, info.digest, max(1, info.context_tokens), info.loaded)
             for info in await self._engine.models()
         )
+        if self._leaving:
+            return False
         changed, self._adverts = found != self._adverts, found
         return changed
 

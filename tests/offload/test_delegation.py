@@ -363,6 +363,17 @@ async def test_draining_an_idle_server_takes_no_time(autojump_clock):
     assert await Pair(SLOW).server.drain(20) == 0 and trio.current_time() == begun
 
 
+async def test_a_stream_on_which_nothing_was_asked_holds_no_drain_up(autojump_clock):
+    pair = Pair(ANSWER)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(pair.server.serve, pair.far)
+        await trio.sleep(0.1)
+        begun = trio.current_time()
+        assert (pair.server.active, await pair.server.drain(20)) == (1, 0)
+        assert trio.current_time() - begun < 0.6
+    assert pair.server.active == 0
+
+
 async def test_a_grant_that_ran_out_is_told_apart_from_none(autojump_clock):
     pair = Pair(ANSWER)
     pair.grants.grant, pair.grants.expired = None, True
