@@ -5,6 +5,7 @@
         +-- NoRoom              the disk is too full
         +-- NotKept             the model is not in kith's own folder
         +-- AdapterAlone        the file is an adapter for a model, not a model
+        +-- NoSuchPackage   the package is not installed, or holds no model
         +-- HubError
             +-- HubName         the reference can't be read, or fits several files
             +-- HubUnreachable  the hub does not answer, or not in time
@@ -19,7 +20,7 @@ from offload.errors import OffloadError
 
 __all__ = [
     "AdapterAlone", "HubError", "HubMismatch", "HubName", "HubRefused", "HubUnreachable", "ModelKeepingError", "NoRoom",
-    "NotKept",
+    "NoSuchPackage", "NotKept",
 ]
 
 
@@ -48,6 +49,13 @@ class AdapterAlone(ModelKeepingError):
 
     code = "adapter_alone"
     hint = "Add a model file: kith models add FILE.gguf"
+
+
+class NoSuchPackage(ModelKeepingError):
+    """This package is not installed beside kith, or holds no model."""
+
+    code = "no_such_package"
+    hint = "Install it into kith's own environment first, without its dependencies if it is only data."
 
 
 class HubError(ModelKeepingError):

@@ -10,7 +10,7 @@ from node.cli.failure import CommandFailure
 from node.cli.options import json_option, session
 from node.cli.output import Session, table
 
-HUB = "hf:"
+ELSEWHERE = ("hf:", "package:")
 
 
 def _row(model: dict[str, Any]) -> list[str]:
@@ -89,17 +89,18 @@ def _template(view: dict[str, Any]) -> str:
 
 
 @command.command("add")
-@click.argument("source", metavar="FILE|FOLDER|hf:OWNER/REPOSITORY[:FILE]")
+@click.argument("source", metavar="SOURCE")
 @json_option
 @click.pass_context
 def add(ctx: click.Context, source: str) -> None:
-    """Add a GGUF file, all of a folder, or one from a model hub.
+    """Add models from SOURCE, copied into the models folder after checking them.
 
-    The file is copied into the models folder after checking it. From a hub, FILE may be a file's name or a quantisation
-    such as Q8_0; left out, a good one for this machine's memory is taken. A transfer that broke off goes on.
+    SOURCE is a GGUF file, a folder of them, package:NAME for an installed Python package that holds one, or
+    hf:OWNER/REPOSITORY[:FILE] for a model hub. There FILE may be a file's name or a quantisation such as Q8_0; left
+    out, a good one for this machine's memory is taken. A transfer that broke off goes on.
     """
     at = session(ctx)
-    if not source.startswith(HUB):
+    if not source.startswith(ELSEWHERE):
         path = Path(source)
         if not path.exists():
             hint = "See: kith models add --help"

@@ -22,6 +22,8 @@ from offload.joined_engine import JoinedEngine
 from offload.model_errors import AdapterAlone
 from offload.model_facts import model_facts
 from offload.model_folder import ModelFolder
+from offload.model_packages import PREFIX as PACKAGE
+from offload.model_packages import models_of_package
 from offload.ports import ModelInfo
 
 __all__ = ["ModelShelf"]
@@ -69,7 +71,8 @@ class ModelShelf:
             licence_in_file=facts.licence or "not stated")
 
     async def add(self, source: str, emit: Emit) -> None:
-        """Add a GGUF file, every one of a folder, or one of a hub (hf:OWNER/REPOSITORY[:FILE]).
+        """Add a GGUF file, every one of a folder or an installed package (package:NAME), or one of a hub
+        (hf:OWNER/REPOSITORY[:FILE]).
 
         Events: progress, skipped, added. Raises UsageError, KithError, offload.errors.OffloadError; nothing half-copied
         gets a model's name.
@@ -78,9 +81,7 @@ class ModelShelf:
             if source.startswith(PREFIX):
                 await self._add_from_hub(source, emit)
                 return
-            path = Path(source)
-            several = await trio.to_thread.run_sync(path.is_dir)
-            files = await trio.to_thread.run_sync(_models_in, path) if several else [path]
+            several, files = await trio.to_thread.run_sync(_files_of, source)
             for file in files:
                 await self._add_file(file, emit, skip_adapters=several)
 
@@ -168,6 +169,14 @@ class ModelShelf:
 def _require_model(facts: ModelFacts) -> None:
     if facts.adapter:
         raise AdapterAlone()
+
+
+def _files_of(source: str) -> tuple[bool, list[Path]]:
+    """Whether it may be several, and the files meant. Raises UsageError, NoSuchPackage."""
+    if source.startswith(PACKAGE):
+        return True, models_of_package(source.removeprefix(PACKAGE))
+    path = Path(source)
+    return (True, _models_in(path)) if path.is_dir() else (False, [path])
 
 
 def _models_in(folder: Path) -> list[Path]:

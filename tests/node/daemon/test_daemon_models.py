@@ -15,7 +15,7 @@ from offload.catalogue import read_record
 from offload.errors import ModelUnusable
 from offload.joined_engine import JoinedEngine
 from offload.local_engine import LocalEngine
-from offload.model_errors import HubMismatch, NotKept
+from offload.model_errors import HubMismatch, NoSuchPackage, NotKept
 
 
 class MemoryLedger:
@@ -101,6 +101,22 @@ async def test_every_model_of_a_folder(desk):
     assert [model["name"] for model in await desk.add(desk.source)] == ["a", "b"]
     with pytest.raises(UsageError, match="no model in"):
         await desk.add(desk.other)
+
+
+async def test_the_models_of_an_installed_package_are_found_without_importing_it(desk, tmp_path, monkeypatch):
+    site = tmp_path / "site"
+    (site / "tiny_pack").mkdir(parents=True)
+    (site / "tiny_pack" / "__init__.py").write_text("raise SystemExit('imported')")
+    make_gguf(site / "tiny_pack" / "tiny.gguf")
+    info = site / "tiny_pack-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny-pack\nVersion: 1.0\n")
+    (info / "RECORD").write_text("tiny_pack/__init__.py,,\ntiny_pack/tiny.gguf,,\ntiny_pack/gone.gguf,,\n")
+    monkeypatch.syspath_prepend(site)
+    assert [model["name"] for model in await desk.add("package:tiny-pack")] == ["tiny"]
+    for name in ("not-installed-at-all", "pytest", "", "../x"):
+        with pytest.raises(NoSuchPackage):
+            await desk.add(f"package:{name}")
 
 
 @pytest.mark.parametrize("content", [b"", b"GGUF", b"not a model at all", b"GGUF\x03\x00\x00\x00" + bytes(16)])
