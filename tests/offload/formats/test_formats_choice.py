@@ -102,7 +102,8 @@ def test_what_can_not_be_chosen_is_refused() -> None:
     [{"name": "f", "parameters": {"properties": {"a": 3}}}],
     [{"name": "f", "parameters": {"description": "x" * 40_000}}],
     [{"name": "f", "parameters": {"properties": {f"p{number}": {} for number in range(65)}}}],
-    [{"name": "f", "parameters": {"x": {1, 2}}}], [{"name": "f", "parameters": "{"}], [{"name": "f", "parameters": "[1]"}],
+    [{"name": "f", "parameters": {"x": {1, 2}}}], [{"name": "f", "parameters": "{"}],
+    [{"name": "f", "parameters": "[1]"}],
     [{"name": "f", "parameters": "[" * 20_000}],
 ])
 def test_tools_that_no_format_could_write_are_refused(offers: list[Any]) -> None:
