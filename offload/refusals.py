@@ -31,7 +31,7 @@ _WITH_LIMIT: Mapping[str, Callable[[int], str]] = MappingProxyType({
 })
 
 _BREAKS: Mapping[str, str] = MappingProxyType({
-    "revoked": "its owner withdrew or changed the grant",
+    "revoked": "the grant there was withdrawn, changed or ran out",
     "quota": "this device's tokens there are used up for today",
     "shutting_down": "it is shutting down",
     "deadline": "the time for this answer was over",

@@ -118,7 +118,7 @@ def test_revoking_cuts_a_running_answer_and_the_reader_gets_the_rest(house: Hous
                 answer = event
     assert answer is not None
     assert "home-pc stopped in mid-answer" in answer["reason"]
-    assert "withdrew or changed the grant" in answer["reason"]
+    assert "withdrawn, changed or ran out" in answer["reason"]
     assert "".join(_deltas(owner.events)) == answer["text"]
     view = grant(house, "show", "phone")
     assert view["tokens_today"] == spent  # not one token more was computed for it
@@ -130,6 +130,37 @@ def test_revoking_cuts_a_running_answer_and_the_reader_gets_the_rest(house: Hous
     assert "has not granted inference" in again["reason"]
     named = failing(lambda: house.owner.ask(SHORT, on="home-pc"))
     assert named.exit_code == 6
+
+
+@pytest.mark.parametrize("how", ["trust none", "forget"])
+def test_distrust_cuts_a_running_answer_and_the_connection(house: Household, how: str) -> None:
+    """Whoever is refused a connection gets not one byte more; the reader still gets a whole answer."""
+    owner = house.owner
+    answer = None
+    cut = False
+    with contextlib.closing(owner.follow(LONG)) as events:
+        for event in events:
+            if event["event"] == "delta" and not cut and len(_deltas(owner.events)) >= 3:
+                words = ("trust", "phone", "none") if how == "trust none" else ("forget", "phone")
+                done = cli(house.home_pc, *words)
+                cut = True
+                assert done.returncode == 0, done.stderr
+                assert not [peer for peer in house.home_pc.status()["peers"] if peer["connected"]]
+            if event["event"] == "answer":
+                answer = event
+    assert answer is not None
+    assert "home-pc stopped in mid-answer (the grant there was withdrawn" in answer["reason"]
+    assert "".join(_deltas(owner.events)) == answer["text"]
+    house.wait_apart(house.phone)
+    named = cli(house.phone, "ping", "home-pc", "-n", "2", "-i", "0.5", "-w", "1")
+    assert (named.returncode, named.stdout) == (5, "")
+    if how == "trust none":
+        assert cli(house.home_pc, "trust", "phone", "self").returncode == 0
+    else:
+        assert cli(house.phone, "forget", "home-pc").returncode == 0
+        house.pair()
+    house.phone.client().post("/v1/peers/home-pc/ping", {"timeout_s": 30})
+    house.wait_connected()
 
 
 def test_a_wider_grant_lets_a_running_answer_go_on(house: Household) -> None:

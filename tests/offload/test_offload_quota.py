@@ -16,8 +16,10 @@ ALICE, BOB = "alice", "bob"
 class UsagesByDay:
     def __init__(self):
         self.days = {}
+        self.reads = 0
 
     async def tokens_on(self, peer_id, day):
+        self.reads += 1
         return self.days.get((peer_id, day), 0)
 
     async def add_tokens(self, peer_id, day, *, prompt_tokens, output_tokens):
@@ -47,6 +49,18 @@ async def test_running_requests_of_one_peer_share_the_days_tokens():
     await book.charge(ALICE, 10, 50)
     await book.charge(ALICE, 0, 40)
     assert await book.used_today(ALICE) == 100 and await book.used_today(BOB) == 0
+
+
+async def test_the_store_is_read_once_a_day_not_for_every_token():
+    usage = UsagesByDay()
+    book = QuotaBook(usage, lambda: date(2026, 3, 1))
+    given = grant(tokens_per_day=1000)
+    await book.open(ALICE, given, context_tokens=1)
+    for _ in range(100):
+        await book.spend(ALICE, given, 1)
+    assert usage.reads == 1
+    await book.charge(ALICE, 50, 50)
+    assert (await book.used_today(ALICE), usage.reads) == (100, 2)
 
 
 async def test_a_new_day_begins_at_zero():
