@@ -6,6 +6,7 @@ how a grant
 was issued. Error frames carry codes, never texts or paths of this machine.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable
 from typing import Protocol
@@ -26,6 +27,7 @@ from offload.ports import (
     Resumed,
     Started,
     TokenPrompt,
+    Usage,
 )
 from offload.quota import QuotaBook, QuotaExceeded
 from offload.turns import joined_turns
@@ -174,6 +176,7 @@ class _Session:
         self._served: InferRequest | None = None
         self._admitted = False
         self._tokens_in = self._tokens_out = 0
+        self._tells_ids = False
 
     async def run(self) -> None:
         frame = await self._channel.receive(deadline_s=REQUEST_WAIT_S)
@@ -306,18 +309,23 @@ class _Session:
             case Queued(position):
                 await self._feed(Report("queued", queue_position=position))
             case Started(prompt_tokens):
-                more, self._tokens_in = max(0, prompt_tokens - self._tokens_in), max(prompt_tokens, self._tokens_in)
+                # an upstream engine tells the count at the end only: until then an estimate is spent
+                spent = prompt_tokens or (_estimate_tokens(self._served) if self._served else 0)
+                more, self._tokens_in = max(0, spent - self._tokens_in), max(spent, self._tokens_in)
                 await self._feed(Report("prefill", prompt_total=prompt_tokens))
                 return await self._may_go_on(more, model)
             case Piece(text, token_ids):
-                self._tokens_out += len(token_ids)
-                if not await self._may_go_on(len(token_ids), model):
+                self._tells_ids = self._tells_ids or bool(token_ids)
+                tokens = len(token_ids) if self._tells_ids else int(bool(text))
+                self._tokens_out += tokens
+                if not await self._may_go_on(tokens, model):
                     return False
                 if text or token_ids:
                     await self._feed(Output(text, len(token_ids), token_ids))
             case Resumed():
                 await self._feed(Report("loading", output_tokens=self._tokens_out))
             case Finished(finish_reason, usage):
+                await self._reconcile(usage)
                 await self._feed(Spent(usage.prompt_tokens, usage.cached_tokens, usage.output_tokens))
                 await self._feed(Conclude(finish_reason))
                 return False
@@ -326,6 +334,17 @@ class _Session:
                 await self._feed(BreakOff(FAILURES.get(code, "engine_failed")))
                 return False
         return True
+
+    async def _reconcile(self, usage: Usage) -> None:
+        """Count what the engine says at the end beyond what was counted on the way. The answer is whole by then."""
+        more_in = max(0, usage.prompt_tokens - self._tokens_in)
+        more_out = max(0, usage.output_tokens - self._tokens_out)
+        self._tokens_in += more_in
+        self._tokens_out += more_out
+        grant = self._grants.grant_for(self.peer_id)
+        if grant is not None and more_in + more_out:
+            with contextlib.suppress(QuotaExceeded):
+                await self._quota.spend(self.peer_id, grant, more_in + more_out)
 
     async def _may_go_on(self, tokens: int, model: ModelInfo) -> bool:
         """Count tokens; False, and the peer is told why, when its grant as it is now no longer covers them."""
