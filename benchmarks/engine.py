@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import trio
 
+from benchmarks.prefixes import measure_prefixes
 from benchmarks.report import Report, options
 from benchmarks.timing import median
 from offload.local_engine import LocalEngine
@@ -27,8 +28,8 @@ LONG_SENTENCES = 48     # about 1,000 tokens
 STREAMS = (1, 4, 8)
 QUICK, FULL = True, False
 LOAD = {
-    QUICK: {"rounds": 2, "tokens": 40, "firsts": 5, "cancels": 4},
-    FULL: {"rounds": 9, "tokens": 128, "firsts": 20, "cancels": 20},
+    QUICK: {"rounds": 2, "tokens": 40, "firsts": 5, "cancels": 4, "long_percent": 30},
+    FULL: {"rounds": 9, "tokens": 128, "firsts": 20, "cancels": 20, "long_percent": 100},
 }
 
 
@@ -191,6 +192,7 @@ async def measure(report: Report, load: dict[str, int]) -> None:
         pongs = Pongs(host)
         after = [await decodes_after_cancel(engine, numbers, pongs) for _ in range(load["cancels"])]
         report.add(f"decodes after a cancel, worst of {len(after)}", max(after), "", at_most=1)
+    await measure_prefixes(report, rounds=load["rounds"] // 2 + 1, long_share=load["long_percent"] / 100)
 
 
 def main() -> None:

@@ -16,6 +16,8 @@ Company = Literal["watched", "guests", "alone"]     # who is being answered whil
 _QUANTUM = 64
 _LEAST_CHUNK = 32       # below, reading a prompt costs 1.6 times more
 _MOST_CHUNK = 512
+_FIRST_GUESS_PER_S = 256.0
+_FASTEST_GROWTH = 1.3   # from one decode to the next: a machine that was free for a moment is not a quick one
 # While the owner reads along; while only guests do; while nobody does: then it is also how long a cancel can take.
 _TARGET_S: Mapping[Company, float] = {"watched": 0.25, "guests": 1.0, "alone": 1.0}
 
@@ -55,15 +57,23 @@ class Pace:
     """How many prompt tokens a decode may take: so many that it ends in time."""
 
     def __init__(self) -> None:
-        self._tokens: dict[Company, int] = {"watched": 128, "guests": 128, "alone": _MOST_CHUNK}
+        self._tokens: dict[Company, int] = {"alone": _MOST_CHUNK}
+        self._per_s = _FIRST_GUESS_PER_S
 
     def tokens(self, company: Company) -> int:
-        """The most for the next decode."""
-        return self._tokens[company]
+        """The most for the next decode: as learned in this company, else by how fast reading was in another one."""
+        known = self._tokens.get(company)
+        return known if known is not None else _within(self._per_s * _TARGET_S[company])
 
     def learn(self, company: Company, read: int, elapsed_s: float) -> None:
         """A decode read so many prompt tokens and took so long."""
-        most = self._tokens[company]
-        factor = min(2.0, max(0.5, _TARGET_S[company] / max(elapsed_s, 1e-6)))
+        most = self.tokens(company)
+        if read >= _LEAST_CHUNK:
+            self._per_s = read / max(elapsed_s, 1e-6)
+        factor = min(_FASTEST_GROWTH, max(0.5, _TARGET_S[company] / max(elapsed_s, 1e-6)))
         if factor < 1 or read >= most:      # a short one that was quick says nothing about a long one
-            self._tokens[company] = max(_LEAST_CHUNK, min(_MOST_CHUNK, int(min(read, most) * factor) or 1))
+            self._tokens[company] = _within(min(read, most) * factor)
+
+
+def _within(tokens: float) -> int:
+    return max(_LEAST_CHUNK, min(_MOST_CHUNK, int(tokens)))

@@ -135,12 +135,20 @@ def test_short_prompts_that_were_quick_do_not_make_the_next_long_one_a_freeze() 
     pace = Pace()
     for _ in range(20):
         pace.learn("watched", 10, 0.06)
-    assert pace.tokens("watched") == 128
-    pace.learn("watched", 128, 0.06)
-    assert pace.tokens("watched") == 256
-    pace.learn("watched", 256, 4.0)
-    assert pace.tokens("watched") == 128
+    assert pace.tokens("watched") == 64
+    pace.learn("watched", 64, 0.06)
+    assert pace.tokens("watched") == 83
+    pace.learn("watched", 83, 4.0)
+    assert pace.tokens("watched") == 41
     assert pace.tokens("alone") == 512
+
+
+def test_what_was_learned_alone_is_where_one_begins_in_company() -> None:
+    pace = Pace()
+    pace.learn("alone", 512, 3.2)       # 160 a second
+    assert pace.tokens("watched") == 40
+    assert pace.tokens("guests") == 160
+    assert pace.tokens("alone") == 256
 
 
 # -- S12
