@@ -6,6 +6,7 @@ Must not know where a file comes from, what is in it beyond its facts, or which 
 import hashlib
 import re
 import shutil
+import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,8 @@ __all__ = ["ModelFolder", "require_room"]
 
 SPARE_BYTES = 200_000_000
 _CHUNK_BYTES = 16 * 1024 * 1024
+_COPY_END = ".copy.part"
+_KEPT_S = 14 * 24 * 3600.0
 _ODD = re.compile(r"[^A-Za-z0-9._+-]+")
 
 OnProgress = Callable[[str, int, int], Awaitable[None]]
@@ -42,7 +45,7 @@ class ModelFolder:
 
     async def copy_in(self, source: Path, on_progress: OnProgress) -> tuple[Path, str]:
         """A copy of the file as a hidden part file, and its digest. Raises OSError, NoRoom; then nothing stays."""
-        part = self.path / f".{_plain(source.name)}.copy.part"
+        part = self.path / f".{_plain(source.name)}{_COPY_END}"
         digest = hashlib.sha256()
         total = (await trio.to_thread.run_sync(source.stat)).st_size
         await trio.to_thread.run_sync(require_room, self.path, total)
@@ -76,6 +79,13 @@ class ModelFolder:
         await trio.to_thread.run_sync(_publish, part, target, record)
         return target
 
+    async def sweep(self) -> None:
+        """Delete what broken-off copies and transfers left: copies at once, transfers after two weeks without a byte.
+
+        Only while nothing is being added.
+        """
+        await trio.to_thread.run_sync(_sweep, self.path, time.time() - _KEPT_S)
+
     async def drop(self, part: Path) -> None:
         """Delete a part file that is not wanted after all."""
         await trio.to_thread.run_sync(partial(part.unlink, missing_ok=True))
@@ -93,6 +103,12 @@ def _copy_some(old: BinaryIO, new: BinaryIO, digest: "hashlib._Hash") -> int:
     digest.update(data)
     new.write(data)
     return len(data)
+
+
+def _sweep(folder: Path, oldest_s: float) -> None:
+    for part in folder.glob(".*.part"):
+        if part.name.endswith(_COPY_END) or part.stat().st_mtime < oldest_s:
+            part.unlink(missing_ok=True)
 
 
 def _publish(part: Path, target: Path, record: Record) -> None:

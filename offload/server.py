@@ -13,24 +13,20 @@ from typing import Protocol
 
 import trio
 
+from offload.peer_request import engine_request, estimate_tokens
 from offload.ports import (
-    ChatPrompt,
     Engine,
     Event,
     Failed,
     Finished,
-    GenerateRequest,
-    Message,
     ModelInfo,
     Piece,
     Queued,
     Resumed,
     Started,
-    TokenPrompt,
     Usage,
 )
 from offload.quota import QuotaBook, QuotaExceeded
-from offload.turns import joined_turns
 from protocol import limits
 from protocol.channel import FrameChannel
 from protocol.errors import ChannelClosed, ChannelError, DeadlinePassed, RemoteProtocolError
@@ -44,7 +40,6 @@ from protocol.inference import (
     ErrorCode,
     InferRequest,
     Output,
-    PromptTokens,
     ProviderMachine,
     RefusalCode,
     Report,
@@ -252,7 +247,7 @@ class _Session:
             return await self._decline("model_absent")
         if request.tools:
             return await self._decline("tools_unsupported")
-        estimate = _estimate_tokens(request) + request.max_tokens
+        estimate = estimate_tokens(request) + request.max_tokens
         try:
             await self._quota.open(peer_id, grant, context_tokens=estimate)
         except QuotaExceeded as over:
@@ -281,7 +276,7 @@ class _Session:
         """Turn the engine's events into the machine's, admitting at the first of them, or while a cold model loads."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._admit_while_loading, model.digest)
-            async with self._engine.stream(_generate_request(request, self.peer_id, model, grant)) as events:
+            async with self._engine.stream(engine_request(request, self.peer_id, model, grant)) as events:
                 async for event in events:
                     if not await self._take(event, model):
                         break
@@ -310,7 +305,7 @@ class _Session:
                 await self._feed(Report("queued", queue_position=position))
             case Started(prompt_tokens):
                 # an upstream engine tells the count at the end only: until then an estimate is spent
-                spent = prompt_tokens or (_estimate_tokens(self._served) if self._served else 0)
+                spent = prompt_tokens or (estimate_tokens(self._served) if self._served else 0)
                 more, self._tokens_in = max(0, spent - self._tokens_in), max(spent, self._tokens_in)
                 await self._feed(Report("prefill", prompt_total=prompt_tokens))
                 return await self._may_go_on(more, model)
@@ -378,33 +373,3 @@ class _Session:
 def _refusal(code: str) -> RefusalCode:
     known: dict[str, RefusalCode] = {"busy": "busy", "quota": "quota", "context_too_long": "context_too_long"}
     return known.get(code, "quota")
-
-
-def _estimate_tokens(request: InferRequest) -> int:
-    """About four characters a token; exact for token ids. The engine's own count decides in the end."""
-    if isinstance(request.prompt, PromptTokens):
-        return len(request.prompt.token_ids) + len(request.token_ids_so_far)
-    chars = sum(len(part.text) for part in request.prompt.parts) + len(request.text_so_far)
-    return chars // 4 + 1
-
-
-def _generate_request(request: InferRequest, peer_id: str, model: ModelInfo, grant: Grant) -> GenerateRequest:
-    prompt: ChatPrompt | TokenPrompt
-    if isinstance(request.prompt, PromptTokens):
-        prompt = TokenPrompt(request.prompt.token_ids)
-    else:
-        prompt = ChatPrompt(joined_turns(Message(part.role, part.text) for part in request.prompt.parts))
-    return GenerateRequest(
-        request_id=f"{peer_id}/{request.request_id.hex()}",
-        prompt=prompt,
-        principal=peer_id,
-        model=model.digest,
-        max_tokens=request.max_tokens,
-        temperature=request.temperature,
-        seed=request.seed or 0,
-        stop=request.stop,
-        lane=request.lane,
-        text_so_far=request.text_so_far,
-        token_ids_so_far=request.token_ids_so_far,
-        context_limit=grant.max_context,
-    )

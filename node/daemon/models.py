@@ -78,6 +78,7 @@ class ModelShelf:
         gets a model's name.
         """
         async with self._adding:
+            await self._own.sweep()
             if source.startswith(PREFIX):
                 await self._add_from_hub(source, emit)
                 return

@@ -1,6 +1,7 @@
 """The shelf: models added from files, folders and a hub, shown, chosen and removed; real folders and a real box."""
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,16 @@ async def test_a_copy_that_is_cut_off_leaves_nothing(desk):
     with pytest.raises(RuntimeError):
         await desk.shelf.add(str(file), leave)
     assert list(desk.own.iterdir()) == []
+
+
+async def test_what_broken_off_copies_left_is_swept_and_a_young_transfer_is_kept(desk):
+    for name, age_days in ((".x.gguf.copy.part", 0), (f".{'a' * 64}.part", 15), (f".{'b' * 64}.part", 13)):
+        part = desk.own / name
+        part.write_bytes(b"x")
+        when_s = part.stat().st_mtime - age_days * 24 * 3600
+        os.utime(part, (when_s, when_s))
+    await desk.add(make_gguf(desk.source / "a.gguf"))
+    assert desk.hidden() == [f".{'b' * 64}.part"]
 
 
 async def test_removing_forgets_the_file_its_record_and_the_default(desk):
