@@ -23,6 +23,7 @@ from offload.kv_vault import KvVault
 from offload.model_host import HostLimits, ModelHost
 from offload.ports import EngineHealth, EngineState, Event, GenerateRequest, ModelInfo, Prompt
 from offload.request_limits import check_prompt, check_request
+from offload.thread_budget import split_threads
 
 __all__ = ["LocalEngine", "physical_cores"]
 
@@ -171,11 +172,21 @@ class LocalEngine:
                 leaving, scope = self._hosts.pop(idle)
                 await leaving.rest()
                 scope.cancel()
-            host = ModelHost(model, self._limits, self._kernels, policy=self._policy, vault=self._vault)
+            host = ModelHost(
+                model, self._limits, self._kernels, policy=self._policy, vault=self._vault,
+                work_changed=self._share_threads)
             scope = trio.CancelScope(shield=True)       # ended by _end_hosts, after it could put away what it remembers
             self._hosts[model.digest] = (host, scope)
             self._nursery.start_soon(self._run_host, host, scope)
             return host
+
+    def _share_threads(self) -> None:
+        """Split the cores between the workers that have something to do."""
+        hosts = {digest: host for digest, (host, _) in self._hosts.items()}
+        shares = split_threads(self._limits.threads, {digest: host.demand for digest, host in hosts.items()})
+        for digest, host in hosts.items():
+            if self._nursery is not None and host.threads != shares[digest] and host.demand != "idle":
+                self._nursery.start_soon(host.give_threads, shares[digest])
 
     async def _end_hosts(self) -> None:
         """Fail what is open, let the workers write what they remember, end them."""

@@ -5,7 +5,8 @@ Implements what the supervisor asks of a child's owner. Must not know which mode
 
 import logging
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import msgspec
 import trio
@@ -24,9 +25,11 @@ from offload.errors import (
     WorkerQuarantined,
     WorkerStalled,
 )
+from offload.jobs import Counting, Job, shown
 from offload.kernels import KernelVerdict
 from offload.kv_vault import KvVault, WorkerKeys
 from offload.ports import Event, Failed, Finished, GenerateRequest, Piece, Prompt
+from offload.thread_budget import Demand
 from offload.worker_frames import (
     CancelJob,
     CannotStart,
@@ -36,11 +39,13 @@ from offload.worker_frames import (
     Ping,
     Pong,
     Ready,
+    Report,
     Rest,
     Rested,
     Serve,
     Step,
     Submit,
+    Threads,
     decode_report,
     encode,
 )
@@ -59,7 +64,6 @@ _NOTABLE_STANDSTILL_S = 10.0
 _SPARE_EVENTS = 64
 _SPARE_CHARS = 4096
 _MOST_CHARS_PER_TOKEN = 512
-_MOST_SHOWN_CHARS = 200
 _log = logging.getLogger(__name__)
 
 
@@ -74,34 +78,17 @@ class HostLimits:
     idle_stop_s: float = math.inf
 
 
-@dataclass(slots=True, eq=False)
-class Job:
-    """One request on its way through the worker. Its inbox gets events, or how the worker ended."""
-
-    job_id: str
-    inbox: trio.MemoryReceiveChannel[Event | Death]
-    post: trio.MemorySendChannel[Event | Death]
-    events_left: int        # a worker that sends more is broken, or was taken over by its model file
-    chars_left: int
-    sent: bool = False
-    over: bool = False
-    broken: EngineError | None = None     # why the inbox ends without a last event
-
-
-@dataclass(slots=True)
-class _Counting:
-    done: trio.Event = field(default_factory=trio.Event)
-    result: Counted | None = None
-
-
 class ModelHost:
     """Serves one model file; run() must be running."""
 
     def __init__(
         self, model: ModelFile, limits: HostLimits, kernels: KernelVerdict, *, policy: RestartPolicy | None = None,
-        vault: KvVault | None = None,
+        vault: KvVault | None = None, work_changed: Callable[[], None] = lambda: None,
     ) -> None:
-        """vault: keys for what the worker may keep on disk; None: it keeps nothing."""
+        """vault: keys for what the worker may keep on disk; None: it keeps nothing.
+
+        work_changed: told when a request came or ended.
+        """
         self.model = model
         self.limits = limits
         self.ready_facts: Ready | None = None
@@ -110,8 +97,10 @@ class ModelHost:
         self.running = 0
         self._kernels = kernels
         self._fast = True
+        self._work_changed = work_changed
+        self.threads = limits.threads
         self._jobs: dict[str, Job] = {}
-        self._counting: dict[int, _Counting] = {}
+        self._counting: dict[int, Counting] = {}
         self._numbers = 0
         self._unusable = False
         self._keys = WorkerKeys(vault, model.digest)
@@ -132,6 +121,19 @@ class ModelHost:
     def jobs(self) -> int:
         """How many answers are under way."""
         return len(self._jobs)
+
+    @property
+    def demand(self) -> Demand:
+        """For whom it is at work."""
+        principals = {job.principal for job in self._jobs.values()}
+        return "owner" if "owner" in principals else "guests" if principals else "idle"
+
+    async def give_threads(self, threads: int) -> None:
+        """Compute with so many from the next decode on. Never raises ChildError."""
+        if threads == self.threads:
+            return
+        self.threads = threads
+        await self._tell(Threads(threads))
 
     @property
     def standstill_s(self) -> float | None:
@@ -160,8 +162,9 @@ class ModelHost:
         events = request.max_tokens + _SPARE_EVENTS
         chars = _SPARE_CHARS + _MOST_CHARS_PER_TOKEN * (request.max_tokens + len(request.token_ids_so_far))
         post, inbox = trio.open_memory_channel[Event | Death](events + 1)     # one more for the news of a death
-        job = Job(f"job-{self._numbers}", inbox, post, events, chars)
+        job = Job(f"job-{self._numbers}", request.principal, inbox, post, events, chars)
         self._jobs[job.job_id] = job
+        self._work_changed()
         try:
             child = await self._child()
             unlock, key = await self._keys.for_request(request.principal)
@@ -209,18 +212,13 @@ class ModelHost:
     async def forget(self, principal: str) -> None:
         """Have the worker forget all of a principal. Never raises ChildError."""
         self._keys.forget(principal)
-        child = self.supervisor.child
-        if child is not None and self.supervisor.state == "ready":
-            try:
-                await child.send(encode(Forget(principal)))
-            except ChildGone:
-                _log.debug("the worker was gone, and what it remembered with it")
+        await self._tell(Forget(principal))
 
     async def count(self, prompt: Prompt) -> int:
         """Tokens of a prompt. Raises EngineError."""
         self._numbers += 1
         number = self._numbers
-        counting = self._counting[number] = _Counting()
+        counting = self._counting[number] = Counting()
         try:
             child = await self._child()
             await child.send(encode(Count(number, prompt)))
@@ -233,8 +231,8 @@ class ModelHost:
         if counting.result is None:
             raise WorkerDied()
         if counting.result.code:
-            refusal = RequestRefused(_plain(counting.result.message))
-            refusal.code = _plain(counting.result.code)
+            refusal = RequestRefused(shown(counting.result.message))
+            refusal.code = shown(counting.result.code)
             raise refusal
         return counting.result.tokens
 
@@ -263,7 +261,7 @@ class ModelHost:
         self._keys.begin()
         return encode(Serve(
             model_path=str(self.model.path), digest=self.model.digest, context_tokens=self.limits.context_tokens,
-            slots=self.limits.slots, queue_limit=self.limits.queue_limit, threads=self.limits.threads,
+            slots=self.limits.slots, queue_limit=self.limits.queue_limit, threads=self.threads,
             extra_buffers=self._fast, cache_folder=self._keys.folder, cache_limit_bytes=self._keys.limit_bytes))
 
     def became_ready(self, payload: bytes) -> None:
@@ -271,8 +269,8 @@ class ModelHost:
         match _decoded(payload):
             case Ready() as facts:
                 self.ready_facts = msgspec.structs.replace(
-                    facts, backend=_plain(facts.backend), description=_plain(facts.description),
-                    licence=_plain(facts.licence))
+                    facts, backend=shown(facts.backend), description=shown(facts.description),
+                    licence=shown(facts.licence))
                 self._pong_s = trio.current_time()
                 self._moved = (-1, self._pong_s)
                 missing = {layer: state for layer, state in facts.box.items() if state != "held"}
@@ -281,7 +279,7 @@ class ModelHost:
                     _log.warning("the engine worker's box has gaps: %s %s", missing, open_ways)
             case CannotStart(message=message):
                 self._unusable = True
-                raise ChildStartFailed(_plain(message))
+                raise ChildStartFailed(shown(message))
             case _:
                 raise ChildStartFailed("The worker process spoke out of turn.")
 
@@ -326,6 +324,15 @@ class ModelHost:
 
     # -- inside
 
+    async def _tell(self, order: Threads | Forget) -> None:
+        """An order that means nothing to a process that is gone or only starts."""
+        child = self.supervisor.child
+        if child is not None and self.supervisor.state == "ready":
+            try:
+                await child.send(encode(order))
+            except ChildGone:
+                _log.debug("the worker was gone before an order reached it")
+
     def _deliver(self, job_id: str, event: Event) -> None:
         job = self._jobs.get(job_id)
         if job is None:
@@ -333,7 +340,7 @@ class ModelHost:
         if isinstance(event, Piece):
             self.last_token_s = trio.current_time()
         elif isinstance(event, Failed):
-            event = Failed(_plain(event.code), _plain(event.message), _plain(event.hint))
+            event = Failed(shown(event.code), shown(event.message), shown(event.hint))
         self._post(job, event)
         if isinstance(event, Finished | Failed):
             self._forget(job)
@@ -357,6 +364,7 @@ class ModelHost:
         self._jobs.pop(job.job_id, None)
         self.queued = min(self.queued, len(self._jobs))
         job.post.close()
+        self._work_changed()
 
     def _fail_all(self, error: EngineError) -> None:
         for job in list(self._jobs.values()):
@@ -382,14 +390,8 @@ class ModelHost:
                 continue
 
 
-def _plain(text: str) -> str:
-    """What may be shown of a worker's words: short, and nothing that moves a terminal's cursor."""
-    return "".join(char for char in text[:_MOST_SHOWN_CHARS] if char.isprintable())
-
-
-def _decoded(payload: bytes) -> Ready | CannotStart | Step | Counted | Pong | Rested | None:
+def _decoded(payload: bytes) -> Report:
     try:
-        report = decode_report(payload)
+        return decode_report(payload)
     except msgspec.DecodeError as error:
         raise ChildError("it sent what can't be read") from error
-    return report if isinstance(report, Ready | CannotStart | Step | Counted | Pong | Rested) else None

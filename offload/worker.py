@@ -42,6 +42,7 @@ from offload.worker_frames import (
     Serve,
     Step,
     Submit,
+    Threads,
     Unlock,
     decode_opening,
     decode_order,
@@ -70,7 +71,7 @@ class _Prepared:
     file_key: FileKey | None
 
 
-_DeskOrder = _Prepared | CancelJob | Unlock | Forget | Rest
+_DeskOrder = _Prepared | CancelJob | Unlock | Forget | Rest | Threads
 
 
 class _Desk:
@@ -128,6 +129,7 @@ class _Lanes:
 
     def __init__(self, setup: Serve, model: Model, context: Context) -> None:
         self._setup = setup
+        self._threads = setup.threads
         self._model = model
         self.files: KvFiles | None = None
         if setup.cache_folder:
@@ -143,6 +145,12 @@ class _Lanes:
         for lane in self.schedulers:
             for request_id in lane.request_ids:
                 lane.cancel(request_id)
+
+    def use_threads(self, count: int) -> None:
+        """Compute with so many from the next decode on."""
+        self._threads = count
+        for context in self.contexts:
+            context.use_threads(count)
 
     def put_away(self) -> bool:
         """Write something that is remembered to disk; False when nothing is left to write."""
@@ -163,7 +171,7 @@ class _Lanes:
             try:
                 context = Context(
                     self._model, context_tokens=self.contexts[0].context_tokens, sequences=1,
-                    threads=self._setup.threads)
+                    threads=self._threads)
             except ModelUnusable:
                 answer.close()
                 return [(answer.request_id, failed(LaneUnsupported("There is no memory for the exact lane.")))]
@@ -217,6 +225,8 @@ def _carry_out(order: _DeskOrder, pipe: BlockingPipe, lanes: _Lanes) -> None:
                 lanes.files.unlock(principal, keys)
         case Forget(principal=principal):
             lanes.forget(principal)
+        case Threads(count=count):
+            lanes.use_threads(count)
         case Rest():
             lanes.cancel_all()
             while lanes.put_away():
@@ -256,7 +266,7 @@ class _Clerk:
         match decode_order(payload):
             case Submit(request=request, file_key=key):
                 self._prepare(request, key)
-            case CancelJob() | Unlock() | Forget() | Rest() as order:
+            case CancelJob() | Unlock() | Forget() | Rest() | Threads() as order:
                 self._desk.put(order)
             case Count() as order:
                 self._pipe.write(encode(self._count(order)))

@@ -10,8 +10,8 @@ from offload.ports import Event, GenerateRequest, Prompt
 
 __all__ = [
     "CancelJob", "CannotStart", "Convert", "Converted", "Count", "Counted", "FileKey", "Forget", "Opening", "Order",
-    "Ping", "Pong", "Ready", "Report", "Rest", "Rested", "Serve", "Step", "Submit", "Unlock", "decode_opening",
-    "decode_order", "decode_report", "encode",
+    "Ping", "Pong", "Ready", "Report", "Rest", "Rested", "Serve", "Step", "Submit", "Threads", "Unlock",
+    "decode_opening", "decode_order", "decode_report", "encode",
 ]
 
 
@@ -65,6 +65,12 @@ class Forget(msgspec.Struct, frozen=True, tag="forget"):
     """Order: remember nothing of this principal, in memory and on disk."""
 
     principal: str
+
+
+class Threads(msgspec.Struct, frozen=True, tag="threads"):
+    """Order: compute with so many threads from now on."""
+
+    count: int
 
 
 class Rest(msgspec.Struct, frozen=True, tag="rest"):
@@ -142,7 +148,7 @@ class Pong(msgspec.Struct, frozen=True, tag="pong"):
 
 
 Opening = Serve | Convert
-Order = Submit | CancelJob | Count | Ping | Unlock | Forget | Rest
+Order = Submit | CancelJob | Count | Ping | Unlock | Forget | Rest | Threads
 Report = Ready | CannotStart | Converted | Step | Counted | Pong | Rested
 
 _encoder = msgspec.msgpack.Encoder()

@@ -79,7 +79,8 @@ class Doctor:
                           hint="Add one: kith models add FILE.gguf. Peers can still compute for you.")]
         name = health.model.name if health.model else "no model"
         text = f"{name} {health.state}, {health.threads} threads" + (f", {health.backend}" if health.backend else "")
-        state = "problem" if health.state == "quarantined" else "ok"
+        wedged = health.state == "ready" and bool(health.detail)
+        state = "problem" if health.state == "quarantined" else "warning" if wedged else "ok"
         return [Check(name="model", state=state, text=text + (f"; {health.detail}" if health.detail else "")),
                 *_box("engine box", health.box), *_box("scan box", self._scan.box)]
 

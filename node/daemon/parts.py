@@ -81,6 +81,8 @@ from search.server import QueryServer
 
 __all__ = ["Parts", "build_parts"]
 
+MODEL_IDLE_S = 15 * 60.0        # then its worker ends; what it had read of prompts comes back from disk
+MOST_LOADED_MODELS = 2
 SHARED_MODELS = Path(sys.prefix) / "share" / "kith" / "models"
 
 
@@ -197,7 +199,8 @@ def build_parts(
     engine = JoinedEngine(LocalEngine(
         model_folders,
         cache_dir=paths.state_dir, default_model=settings.models.default or None,
-        limits=HostLimits(context_tokens=settings.models.context_tokens), threads=settings.models.threads or None,
+        limits=HostLimits(context_tokens=settings.models.context_tokens, idle_stop_s=MODEL_IDLE_S),
+        threads=settings.models.threads or None, most_loaded=MOST_LOADED_MODELS,
         vault=KvVault(paths.kv_dir, identity.subkey("engine-files"), entropy.bytes),
     ), nearby, default_model=settings.models.default or None)
     scan = ScanWorker()

@@ -55,6 +55,10 @@ class Context:
             C.llama_free(self.handle)
             self.handle = None
 
+    def use_threads(self, count: int) -> None:
+        """Compute with so many from the next decode on."""
+        C.llama_set_n_threads(self.handle, count, count)
+
     @property
     def room(self) -> int:
         """How many tokens the batch still takes."""

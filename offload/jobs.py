@@ -1,0 +1,42 @@
+"""What a model's host keeps of each thing it was asked for. Must not know workers or models."""
+
+from dataclasses import dataclass, field
+
+import trio
+
+from offload.child.process import Death
+from offload.errors import EngineError
+from offload.ports import Event
+from offload.worker_frames import Counted
+
+__all__ = ["Counting", "Job", "shown"]
+
+_MOST_SHOWN_CHARS = 200
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One request on its way through the worker. Its inbox gets events, or how the worker ended."""
+
+    job_id: str
+    principal: str
+    inbox: trio.MemoryReceiveChannel[Event | Death]
+    post: trio.MemorySendChannel[Event | Death]
+    events_left: int        # a worker that sends more is broken, or was taken over by its model file
+    chars_left: int
+    sent: bool = False
+    over: bool = False
+    broken: EngineError | None = None     # why the inbox ends without a last event
+
+
+@dataclass(slots=True)
+class Counting:
+    """One prompt whose tokens are counted."""
+
+    done: trio.Event = field(default_factory=trio.Event)
+    result: Counted | None = None
+
+
+def shown(text: str) -> str:
+    """What may be shown of a worker's words: short, and nothing that moves a terminal's cursor."""
+    return "".join(char for char in text[:_MOST_SHOWN_CHARS] if char.isprintable())
