@@ -25,8 +25,7 @@ _PLAIN: Mapping[str, str] = MappingProxyType({
 
 _WITH_LIMIT: Mapping[str, Callable[[int], str]] = MappingProxyType({
     "quota": lambda n: f"this device may use {n:,} tokens a day there (UTC), and they are used up",
-    "busy": lambda n: f"it runs at most {n:,} of this device's requests at once" if n else "it runs no requests of "
-    "this device: its grant allows 0 at once",
+    "busy": lambda n: f"it runs at most {n:,} of this device's requests at once",
     "context_too_long": lambda n: f"the text and its answer are longer than the {n:,} tokens it allows this device",
 })
 
@@ -45,10 +44,10 @@ _BREAKS: Mapping[str, str] = MappingProxyType({
     "closed": "the connection was closed",
 })
 
-_LIMITS: Mapping[str, str] = MappingProxyType({
-    "quota": "tokens a day",
-    "busy": "requests at once",
-    "context_too_long": "tokens of context",
+_LIMITS: Mapping[str, tuple[str, str]] = MappingProxyType({
+    "quota": ("token a day", "tokens a day"),
+    "busy": ("request at once", "requests at once"),
+    "context_too_long": ("token of context", "tokens of context"),
 })
 
 
@@ -66,5 +65,8 @@ def break_in_words(reason: str) -> str:
 
 def limit_in_words(code: str, limit: int | None) -> str:
     """Which limit of a grant was met, as its issuer reads it: "quota: 1,000 tokens a day"."""
-    named = f": {limit:,} {_LIMITS[code]}" if limit is not None and code in _LIMITS else ""
+    named = ""
+    if limit is not None and code in _LIMITS:
+        one, many = _LIMITS[code]
+        named = f": {limit:,} {one if limit == 1 else many}"
     return code.replace("_", " ") + named

@@ -6,7 +6,7 @@ grants are issued or how the index is stored. Refusals are codes, without words.
 
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import trio
 
@@ -49,7 +49,10 @@ class QueryServer:
 
     def __init__(
         self, index: TermIndex, grants: GrantBook, shares: ShareBook, check: PassageCheck, clearing: PassageClearing,
+        on_refusal: Callable[[str, str], None] = lambda peer_id, code: None,
     ) -> None:
+        """on_refusal(peer_id, code): a query went beyond what is granted, for the owner to read."""
+        self._on_refusal = on_refusal
         self._index = index
         self._grants = grants
         self._shares = shares
@@ -79,8 +82,10 @@ class QueryServer:
     async def _answer(self, session: "_Session", peer_id: str, query: Query) -> None:
         grant = self._grants.grant_for(peer_id)
         if grant is None or not permits(grant, "search"):
+            self._on_refusal(peer_id, "not_granted")
             return await session.refuse("not_granted")
         if not self._within_rate(peer_id):
+            self._on_refusal(peer_id, "quota")
             return await session.refuse("quota")
         try:
             with trio.fail_after(WORK_LIMIT_S):

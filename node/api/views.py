@@ -81,12 +81,14 @@ class PingView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RefusalView(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that a peer asked for and did not get, or not to its end."""
+    """Something that a peer asked for and did not get, or not to its end; `at` is the last time."""
 
     at: str
+    service: str
     code: str
     limit: int | None
     text: str
+    times: int
 
 
 class GrantView(msgspec.Struct, frozen=True, kw_only=True):

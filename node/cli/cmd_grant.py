@@ -31,10 +31,15 @@ def render(view: dict[str, Any]) -> str:
         f"  used today     {view['tokens_today']:,} tokens in {view['requests_today']:,} requests; "
         f"{view['running']:,} running"
     )
-    lines += [f"  refused        {_local(refusal['at'])}  {refusal['text']}" for refusal in view["refusals"][-5:]]
+    lines += [f"  refused        {_refusal(refusal)}" for refusal in view["refusals"][-5:]]
     if view["allows_us"] is not None:
         lines.append(f"  it allows us   {', '.join(view['allows_us']) or 'nothing'}")
     return "\n".join(lines)
+
+
+def _refusal(view: dict[str, Any]) -> str:
+    times = f" ({view['times']:,} times)" if view["times"] > 1 else ""
+    return f"{_local(view['at'])}  {view['service']}: {view['text']}{times}"
 
 
 def _local(moment: str) -> str:

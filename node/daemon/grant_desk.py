@@ -5,7 +5,7 @@ refusals, which name the limit. Must not know how a grant is checked or counted.
 """
 
 import logging
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 
@@ -26,6 +26,7 @@ __all__ = ["GrantDesk", "read_until"]
 log = logging.getLogger(__name__)
 
 REFUSALS_KEPT = 100
+LOGGED_TIMES = frozenset(10**power for power in range(10))
 
 
 class GrantDesk:
@@ -41,14 +42,24 @@ class GrantDesk:
         self._database = database
         self._clock = clock
         self._today = today
-        self._refusals: deque[tuple[str, RefusalView]] = deque(maxlen=REFUSALS_KEPT)
+        self._refusals: OrderedDict[tuple[str, str, str, int | None], RefusalView] = OrderedDict()
 
-    def note_refusal(self, peer_id: str, code: str, limit: int | None) -> None:
-        """A service refused or broke off what this peer asked for."""
+    def note_refusal(self, peer_id: str, code: str, limit: int | None, *, service: str = "infer") -> None:
+        """A service refused or broke off what this peer asked for. One that repeats itself is counted: a peer that asks
+        without end fills neither the list nor the log.
+        """
+        key = (peer_id, service, code, limit)
+        known = self._refusals.pop(key, None)
+        times = 1 if known is None else known.times + 1
         words = limit_in_words(code, limit)
-        log.info("refused a request of %s: %s", peer_id, words)
-        at = self._clock.now().isoformat(timespec="seconds")
-        self._refusals.append((peer_id, RefusalView(at=at, code=code, limit=limit, text=words)))
+        if times in LOGGED_TIMES:
+            log.info("refused %s of %s: %s (%d times)", service, peer_id, words, times)
+        self._refusals[key] = RefusalView(
+            at=self._clock.now().isoformat(timespec="seconds"), service=service, code=code, limit=limit, text=words,
+            times=times,
+        )
+        if len(self._refusals) > REFUSALS_KEPT:
+            self._refusals.popitem(last=False)
 
     async def show(self, name: str) -> GrantView:
         """The grant of one peer and what was used of it. Raises UnknownPeer, AmbiguousPeer."""
@@ -68,7 +79,7 @@ class GrantDesk:
             epoch=grant.epoch if grant else None,
             tokens_today=await self._quota.used_today(peer.peer_id), requests_today=day.requests,
             running=self._quota.running(peer.peer_id),
-            refusals=[refusal for peer_id, refusal in self._refusals if peer_id == peer.peer_id],
+            refusals=[refusal for key, refusal in self._refusals.items() if key[0] == peer.peer_id],
             allows_us=None if allows_us is None else sorted(allows_us),
         )
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, date
+from functools import partial
 from pathlib import Path
 
 import trio
@@ -30,6 +31,7 @@ from node.daemon.doctor import Doctor
 from node.daemon.explainer import Explainer
 from node.daemon.grant_desk import GrantDesk
 from node.daemon.grants import Grants
+from node.daemon.history_cases import HistoryCases
 from node.daemon.hub import HubDesk
 from node.daemon.ledger import LedgerDesk
 from node.daemon.local_model import OwnModel
@@ -113,6 +115,7 @@ class Parts:
     explainer: Explainer
     readiness: Readiness
     outside: Outside | None
+    history: HistoryCases
 
 
 class PairSlot:
@@ -282,12 +285,17 @@ def build_parts(
 
     quota = QuotaBook(StoredUsage(database), today)
     grant_desk = GrantDesk(roster=roster, book=book, quota=quota, database=database, clock=clock, today=today)
+
+    def refused(peer_id: str, code: str, *, service: str) -> None:
+        grant_desk.note_refusal(peer_id, code, None, service=service)
+
     inference = InferenceServer(engine, grants, quota, grant_desk.note_refusal)
     roster.end_streams = inference.cut
     serving.attach(
         networking=networking,
         inference=inference,
-        queries=QueryServer(fts, grants, shares, guard, guard),
+        queries=QueryServer(fts, grants, shares, guard, guard, partial(refused, service="search")),
+        on_refusal=partial(refused, service="mail"),
         receiver=Receiver(database, clock, lambda peer_id, message_id: None),
         deliverer=deliverer,
         pair=lambda channel: pair.serve(channel),
@@ -305,4 +313,5 @@ def build_parts(
         grant_desk=grant_desk, inference=inference,
         explainer=Explainer(thinker, engine, roster, lambda: networking.mode),
         readiness=Readiness(engine, clock, fresh_id), outside=outside,
+        history=HistoryCases(database, registry, owner_zone(settings.sources.time_zone)),
     )

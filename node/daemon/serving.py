@@ -46,8 +46,10 @@ class Serving:
     def attach(
         self, *, networking: Networking, inference: InferenceServer, queries: QueryServer, receiver: Receiver,
         deliverer: Deliverer, pair: Callable[[FrameChannel], Awaitable[None]],
+        on_refusal: Callable[[str, str], None] = lambda peer_id, code: None,
     ) -> None:
-        """Wire the services to their protocol ids."""
+        """Wire the services to their protocol ids. on_refusal(peer_id, code): mail was refused."""
+        self._on_refusal = on_refusal
         self._deliverer = deliverer
         self._networking = networking
         self._receiver = receiver
@@ -67,6 +69,7 @@ class Serving:
     async def _take_mail(self, channel: FrameChannel) -> None:
         grant = self._grants.grant_for(channel.peer_id)
         if grant is None or not permits(grant, "mail"):
+            self._on_refusal(channel.peer_id, "not_granted")
             await self._receiver.refuse(channel, "not_granted")
         else:
             await self._receiver.serve(channel)

@@ -88,7 +88,7 @@ def test_a_day_used_up_is_told_to_both_owners(house: Household) -> None:
     named = failing(lambda: house.owner.ask(SHORT, on="home-pc"))
     assert "used up" in str(named)
     refusal = grant(house, "show", "phone")["refusals"][-1]
-    assert (refusal["code"], refusal["limit"], refusal["text"]) == ("quota", 1, "quota: 1 tokens a day")
+    assert (refusal["code"], refusal["limit"], refusal["text"]) == ("quota", 1, "quota: 1 token a day")
 
 
 def test_a_short_context_is_told_with_its_number(house: Household) -> None:

@@ -1,15 +1,18 @@
 """What the owner sees of grants: state, use, refusals; and what a date means."""
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from pairing_node import PairingNode, open_node
 
 from node.api.ports import GrantChange
+from node.cli.cmd_grant import render
 from node.daemon.grant_desk import REFUSALS_KEPT, GrantDesk, read_until
 from node.daemon.grants import Grants
 from node.daemon.peers import Roster
@@ -113,9 +116,25 @@ async def test_refusals_are_shown_with_their_limit_and_bounded(bench: Bench) -> 
     bench.desk.note_refusal(BEA, "busy", 2)
     (seen,) = (await bench.desk.show("bea")).refusals
     assert (seen.code, seen.limit, seen.text) == ("busy", 2, "busy: 2 requests at once")
-    for _ in range(3 * REFUSALS_KEPT):
+    for _ in range(1000):
         bench.desk.note_refusal(BEA, "quota", 1)
+    bench.desk.note_refusal(BEA, "not_granted", None, service="mail")
+    seen, again, mail = (await bench.desk.show("bea")).refusals
+    assert (again.times, again.text, mail.service) == (1000, "quota: 1 token a day", "mail")
+    for number in range(3 * REFUSALS_KEPT):
+        bench.desk.note_refusal(BEA, "quota", number)
     assert len((await bench.desk.show("bea")).refusals) == REFUSALS_KEPT
+    shown = render(json.loads(msgspec.json.encode(await bench.desk.show("bea"))))
+    assert shown.count("refused") == 5
+
+
+async def test_a_peer_that_asks_without_end_does_not_fill_the_log(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    for _ in range(1000):
+        bench.desk.note_refusal(BEA, "quota", 1)
+    assert len([record for record in caplog.records if "refused" in record.getMessage()]) == 4  # 1, 10, 100, 1000
 
 
 async def test_what_the_peer_allows_is_known_while_it_is_here_and_a_refusal_ends_with_a_new_greeting(
