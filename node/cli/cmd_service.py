@@ -38,6 +38,15 @@ def _text() -> str:
     return unit_text(find_kith(), os.environ, stop_s=drain_s + LEAVING_S)
 
 
+def _runs(at: Session) -> bool:
+    """Whether a node of this home answers."""
+    try:
+        at.client().look("/v1/health")
+    except NotRunning:
+        return False
+    return True
+
+
 def _must(outcome: Outcome, what: str, hint: str) -> None:
     if not outcome.done:
         raise CommandFailure(f"{what} did not work: {outcome.text or outcome.code}", hint=hint, code="systemd")
@@ -86,6 +95,11 @@ def install(ctx: click.Context, name: str, only_print: bool, no_start: bool, lin
         at.say(f"Wrote {path}")
     result["written"] = True
     if not no_start and _confirm(at, "Enable and start it now?", yes):
+        if _runs(at) and not systemctl("is-active", f"{name}.service").done:
+            raise CommandFailure(
+                "a node runs already, and not as this service", hint="Stop it, then install again: kith down",
+                code="already_running",
+            )
         by_hand = f"The unit is in place. By hand: systemctl --user enable --now {name}"
         _must(systemctl("daemon-reload"), "systemctl --user daemon-reload", by_hand)
         _must(systemctl("enable", f"{name}.service"), f"systemctl --user enable {name}", by_hand)

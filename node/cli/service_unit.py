@@ -38,7 +38,7 @@ RestartSec=3
 RestartPreventExitStatus=2 70
 # A model that outgrows the memory is killed and started again; the node lives on.
 OOMPolicy=continue
-TasksMax=512
+TasksMax=4096
 LimitCORE=0
 UMask=0077
 NoNewPrivileges=true

@@ -4,25 +4,31 @@ A stand-in for systemctl on PATH notes what it is told. Whether the unit runs a 
 elsewhere.
 """
 
+import contextlib
 import json
 import os
 import pty
 import shlex
 import shutil
+import socket
 import stat
 import subprocess
 import sys
+import tempfile
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from node.cli.failure import CommandFailure
 from node.cli.service_unit import find_kith, systemctl, unit_path, unit_text
+from node.paths import Paths
 
 COMMAND = [sys.executable, "-P", "-c", "from node.cli.main import main; main()", "service"]
 FAKE = """#!/bin/sh
 echo "$(basename "$0") $*" >> "$FAKE_LOG"
-case "$*" in *is-active*) echo active ;; *is-enabled*) echo enabled ;; esac
+case "$*" in *is-active*) echo active; exit ${ACTIVE_CODE:-0} ;; *is-enabled*) echo enabled ;; esac
 exit ${FAKE_CODE:-0}
 """
 
@@ -99,6 +105,40 @@ def test_yes_writes_enables_and_starts(machine: Machine) -> None:
     again = machine.run("install", "--yes", "--linger")
     assert again.returncode == 0
     assert machine.told() == [*ENABLED, *ENABLED, "loginctl enable-linger"]
+
+
+@contextlib.contextmanager
+def answering(path: Path) -> Iterator[None]:
+    """Something that answers like a node on its socket, once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    body = b'{"state": "ready", "ready": true, "detail": ""}'
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+
+        def serve() -> None:
+            with listener.accept()[0] as one:
+                one.recv(4096)
+                one.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield
+        thread.join(10)
+
+
+@pytest.mark.parametrize(("active", "code"), [("3", 1), ("0", 0)])
+def test_a_node_that_runs_by_hand_is_not_fought_with(active: str, code: int) -> None:
+    root = Path(tempfile.mkdtemp(prefix="kith-", dir="/tmp"))  # a socket's path is short
+    try:
+        machine = Machine(root)
+        with answering(Paths.from_env(machine.env, root).socket):
+            done = machine.run("install", "--yes", ACTIVE_CODE=active)
+        assert done.returncode == code, done.stderr
+        assert ("kith down" in done.stderr) is (code == 1)
+        assert machine.told()[1:] == ([] if code else ENABLED)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
 
 
 @pytest.mark.parametrize(("answers", "code", "written", "told"), [
