@@ -226,9 +226,11 @@ class Models(Protocol):
 
 
 class EvalInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Cases to run through one model."""
+    """Cases to run through one model. own: also those of the owner's history, `most` of them at most."""
 
-    cases: list[Case]
+    cases: list[Case] = []
+    own: bool = False
+    most: int | None = None
     model: str | None = None
     may_decline: bool = True
     may_ask: bool = False

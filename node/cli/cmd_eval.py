@@ -68,18 +68,19 @@ def _draw(report: dict[str, Any]) -> str:
 
 
 @click.command("eval")
-@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--answers", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="File of right answers.")
 @click.option("--model", metavar="NAME", help="Use this model, not the default one.")
 @click.option("--cases", "most", default=60, show_default=True, help="A fixed sample of so many, all kinds alike.")
 @click.option("--all", "whole", is_flag=True, help="Every case.")
+@click.option("--from-history", "own", is_flag=True, help="Cases of what you asked for, confirmed and kept here.")
 @click.option("--must-call", is_flag=True, help="Offer no way to decline: measures the calls themselves.")
 @click.option("--may-ask", is_flag=True, help="Let the model ask back instead of calling.")
 @json_option
 @click.pass_context
 def command(
     ctx: click.Context, files: tuple[Path, ...], answers: Path | None, model: str | None, most: int, whole: bool,
-    must_call: bool, may_ask: bool,
+    own: bool, must_call: bool, may_ask: bool,
 ) -> None:
     """Run function-calling cases of FILES (BFCL JSON shape) through a model of this node.
 
@@ -92,16 +93,24 @@ def command(
         cases = stratified_sample(cases, most)
     for reason, count in left_out.items():
         at.say(f"[{count} left out: {reason}]")
-    if not cases:
+    if not files and not own:
+        raise click.UsageError("Name files with cases, or say --from-history.")
+    if not cases and not own:
         raise CommandFailure("there is no usable case", hint="See: kith eval --help", exit_code=2, code="bad_cases")
-    body = {"cases": msgspec.to_builtins(cases), "model": model, "may_decline": not must_call, "may_ask": may_ask}
+    body = {
+        "cases": msgspec.to_builtins(cases), "model": model, "may_decline": not must_call, "may_ask": may_ask,
+        "own": own, "most": None if whole else most,
+    }
     report: dict[str, Any] | None = None
     done = 0
     for event in at.client().stream("/v1/eval", body):
         if event["event"] == "case":
             done += 1
             if at.verbose or done % 10 == 0:
-                at.say(f"[{done} of {len(cases)}: {event['id']} {'right' if event['right'] else 'wrong'}]")
+                at.say(f"[{done}: {event['id']} {'right' if event['right'] else 'wrong'}]")
+        elif event["event"] == "left_out":
+            left_out[event["reason"]] = left_out.get(event["reason"], 0) + event["count"]
+            at.say(f"[{event['count']} left out: {event['reason']}]")
         elif event["event"] == "eval":
             report = {key: value for key, value in event.items() if key not in ("event", "schema")}
         elif event["event"] == "error":

@@ -3,10 +3,14 @@
 Must not know how a case is chosen or scored.
 """
 
+from collections.abc import Awaitable, Callable
+
 import msgspec
 
 from node.api.ports import Emit, EvalInput
 from node.errors import KithError, ModelMissing
+from offload.evaluation.cases import Loaded, stratified_sample
+from offload.evaluation.errors import BadCases
 from offload.evaluation.plain_chooser import PlainChooser
 from offload.evaluation.report import Scored, add_up
 from offload.evaluation.runner import run_cases
@@ -20,8 +24,10 @@ CHOOSER = "plain: tools in the prompt, one call in JSON under a schema"
 class Evaluating:
     """One run at a time."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, own_cases: Callable[[], Awaitable[Loaded]]) -> None:
+        """own_cases: out of the owner's history."""
         self._engine = engine
+        self._own_cases = own_cases
         self._running = False
 
     async def run(self, wanted: EvalInput, emit: Emit) -> None:
@@ -40,6 +46,17 @@ class Evaluating:
         if model is None:
             raise ModelMissing(f"There is no model called {wanted.model}." if wanted.model else None)
 
+        cases = list(wanted.cases)
+        if wanted.own:
+            loaded = await self._own_cases()
+            cases += loaded.cases
+            for reason, count in loaded.left_out.items():
+                await emit({"event": "left_out", "reason": reason, "count": count})
+        if wanted.most is not None:
+            cases = stratified_sample(cases, wanted.most)
+        if not cases:
+            raise BadCases("There is no confirmed action yet that makes a case." if wanted.own else "")
+
         async def tell(one: Scored) -> None:
             await emit({
                 "event": "case", "id": one.case.case_id, "kind": one.case.kind, "chosen": one.choice.kind,
@@ -48,7 +65,7 @@ class Evaluating:
 
         chooser = PlainChooser(
             self._engine, model.digest, may_decline=wanted.may_decline, may_ask=wanted.may_ask)
-        results = await run_cases(wanted.cases, chooser, tell=tell)
+        results = await run_cases(cases, chooser, tell=tell)
         report = add_up(
             results, model=model.name, digest=model.digest, quantisation=model.quantisation, chooser=CHOOSER)
         await emit({"event": "eval", **msgspec.to_builtins(report)})

@@ -184,7 +184,7 @@ class Node:
         services.ledger = parts.ledger_desk
         services.models = parts.shelf
         services.bench = Bench(parts.engine)
-        services.evaluating = Evaluating(parts.engine)
+        services.evaluating = Evaluating(parts.engine, parts.history.load)
         services.messages = Messages(database, parts.outbox, parts.deliverer, parts.roster, parts.desk)
         services.searching = parts.searching
         services.conversations = parts.conversations

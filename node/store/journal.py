@@ -14,7 +14,7 @@ from typing import Any
 from node.errors import StoreConflict
 from node.store.connection import Connection
 
-__all__ = ["Step", "StepState", "advance", "get", "last_undoable", "of_run", "plan", "unfinished"]
+__all__ = ["Step", "StepState", "advance", "applied", "get", "last_undoable", "of_run", "plan", "unfinished"]
 
 _SELECT = "SELECT number, key, run_id, step, state, plan, decision, record, created_ms, updated_ms FROM journal "
 
@@ -118,6 +118,12 @@ def last_undoable(tx: Connection) -> Step | None:
         _SELECT + "WHERE state = 'applied' AND record IS NOT NULL ORDER BY applied_order DESC LIMIT 1",
     ).fetchone()
     return None if row is None else _step(row)
+
+
+def applied(tx: Connection, *, limit: int) -> list[Step]:
+    """The newest steps that are in place and not undone, oldest first."""
+    rows = tx.execute(_SELECT + "WHERE state = 'applied' ORDER BY number DESC LIMIT ?", (limit,)).fetchall()
+    return [_step(row) for row in reversed(rows)]
 
 
 def _step(row: tuple[Any, ...]) -> Step:
