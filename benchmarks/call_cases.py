@@ -6,7 +6,7 @@ Must not know engines.
 import json
 from typing import Any
 
-__all__ = ["COPIES", "FREE", "REQUESTS", "SCHEMA", "call_prompt"]
+__all__ = ["COPIES", "FREE", "REQUESTS", "SCHEMA", "call_prompt", "schema_for"]
 
 
 def _tool(name: str, properties: dict[str, Any], *required: str) -> dict[str, Any]:
@@ -37,6 +37,7 @@ _SHOWN = (
     ("Wake me in 12 minutes", "set_timer", {"minutes": 12}),
     ("It is too bright in the kitchen", "switch_light", {"room": "kitchen", "on": False}),
 )
+# four for each tool, in the order of SCHEMA
 REQUESTS = (
     "What is the weather in Lisbon in celsius?", "Is it cold in Denver? Tell me in fahrenheit.",
     "Weather for Nairobi please, celsius", "How hot is Phoenix right now in fahrenheit?",
@@ -50,6 +51,11 @@ REQUESTS = (
 )
 
 
+def schema_for(request: str) -> dict[str, Any]:
+    """The one tool that the request is for, as when something else has chosen it."""
+    return SCHEMA["anyOf"][REQUESTS.index(request) * len(SCHEMA["anyOf"]) // len(REQUESTS)]
+
+
 def call_prompt(request: str) -> str:
     """The tools, six examples, and a request."""
     tools = "\n".join(
@@ -61,22 +67,20 @@ def call_prompt(request: str) -> str:
     return f"Tools:\n{tools}\n\n{shown}Request: {request}\nCall:\n"
 
 
-_LETTER = (
-    "Dear Ms Albright, thank you for your letter of the 4th of March. The pump in the cellar was replaced on the 11th, "
-    "and the invoice of 640 pounds has been paid by the insurance. The wall behind it is still damp. We suggest to "
-    "wait until June, to measure again, and to paint it only then. Please keep the window open where you can. The "
-    "key to the meter room is with Mr Osei on the second floor. Yours, Henrik Dahl")
+_NOTE = (
+    "The boiler in the cellar was repaired on Monday. Anna has the key to the shed, and Peter has the key to the gate. "
+    "The bins go out on Thursday evening. Please water the tomatoes twice a day while it is hot, and close the windows "
+    "when it rains.")
 _CODE = (
     "def total(rows):\n    result = 0\n    for row in rows:\n        if row.active:\n            result = result + "
-    "row.price * row.count\n    return result\n\n\ndef average(rows):\n    if not rows:\n        return 0\n"
-    "    return total(rows) / len(rows)\n")
+    "row.price * row.count\n    return result\n")
 COPIES = (
-    f"Repeat the following letter word for word.\n\n{_LETTER}",
-    f"Write this letter again, but with the name Henrik Dahl replaced by Lena Frost.\n\n{_LETTER}",
-    f"Rename the function total to sum_of in this code and give back all of the code.\n\n{_CODE}",
-    f"Quote the sentences of this letter that speak of the wall and of the key.\n\n{_LETTER}",
-    "Give back this list with the last line left out.\n\nmilk, 2 bottles\nbread, 1 loaf\neggs, 12\nflour, 3 bags\n"
-    "butter, 2 packets\nrice, 5 kilograms\napples, 8\ncoffee, 1 tin\n",
+    f"Repeat this text exactly:\n\n{_NOTE}",
+    "Fix the spelling mistakes in this text and give back the whole text:\n\n"
+    + _NOTE.replace("evening", "evenning").replace("tomatoes", "tomatos"),
+    f"Copy this text, but write Maria in the place of Anna:\n\n{_NOTE}",
+    f"Add a short greeting in front of this message and keep the rest as it is:\n\n{_NOTE}",
+    f"Add a docstring to this function and give back the whole code:\n\n```python\n{_CODE}```",
 )
 FREE = (
     "Tell me a story about a fisherman who finds a clock in the sea.",

@@ -12,14 +12,14 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import trio
 
-from benchmarks.call_cases import COPIES, FREE, REQUESTS, SCHEMA, call_prompt
+from benchmarks.call_cases import COPIES, FREE, REQUESTS, SCHEMA, call_prompt, schema_for
 from benchmarks.engine import MODELS, Pongs
 from benchmarks.report import Report, options
 from benchmarks.timing import median
@@ -36,12 +36,11 @@ from offload.model_host import HostLimits
 from offload.ports import ChatPrompt, Failed, GenerateRequest, Message, Piece, TextPrompt
 
 CONTEXT_TOKENS, SLOTS, CALL_TOKENS = 8192, 8, 96
-GRAMMAR = to_gbnf(schema_language(SCHEMA))
 CALLS_AT_ONCE = 8
 QUICK, FULL = True, False
 LOAD = {
-    QUICK: {"calls": 8, "rounds": 1, "copies": 3, "frees": 2, "tokens": 64, "timed": 2},
-    FULL: {"calls": 24, "rounds": 3, "copies": 5, "frees": 3, "tokens": 128, "timed": 6},
+    QUICK: {"calls": 6, "rounds": 1, "chosen": 0, "copies": 3, "frees": 1, "tokens": 64, "timed": 2},
+    FULL: {"calls": 24, "rounds": 3, "chosen": 24, "copies": 5, "frees": 3, "tokens": 128, "timed": 6},
 }
 SERVER = """
 import os, sys, xllamacpp
@@ -117,24 +116,24 @@ class Server:
         self._address = address
         self._pid = pid
 
-    async def ask(self, cost: Cost, prompts: list[str], **more: Any) -> None:
+    async def ask(self, cost: Cost, bodies: list[dict[str, Any]]) -> None:
         """These at once; their cost is added."""
         answers: dict[int, dict[str, Any]] = {}
         begun_s = cpu_s(self._pid)
 
-        async def one(place: int, prompt: str) -> None:
-            answers[place] = await trio.to_thread.run_sync(self._post, {"prompt": prompt, "temperature": 0, **more})
+        async def one(place: int, body: dict[str, Any]) -> None:
+            answers[place] = await trio.to_thread.run_sync(self._post, body)
 
         async with trio.open_nursery() as nursery:
-            for place, prompt in enumerate(prompts):
-                nursery.start_soon(one, place, prompt)
+            for place, body in enumerate(bodies):
+                nursery.start_soon(one, place, body)
         cost.cpu_s.append(cpu_s(self._pid) - begun_s)
-        cost.texts += [answers[place]["content"] for place in range(len(prompts))]
+        cost.texts += [answers[place]["content"] for place in range(len(bodies))]
         cost.tokens += sum(answer["timings"]["predicted_n"] for answer in answers.values())
 
     def _post(self, body: dict[str, Any]) -> dict[str, Any]:
         request = urllib.request.Request(
-            f"{self._address}/completion", json.dumps({"cache_prompt": True, **body}).encode(),
+            f"{self._address}/completion", json.dumps({"cache_prompt": True, "temperature": 0, **body}).encode(),
             {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=120) as reply:
             return json.load(reply)
@@ -158,42 +157,47 @@ def server(model: str) -> Iterator[Server | None]:
         process.wait(20)
 
 
-WAYS: dict[str, dict[str, Any]] = {
-    "grammar": {"grammar": GRAMMAR, "shortcuts": False, "principal": "owner"},
-    "automaton": {"schema": json.dumps(SCHEMA), "shortcuts": False, "principal": "peer-1"},
-    "jump": {"schema": json.dumps(SCHEMA), "principal": "peer-2"},
-}
+# each way asks as somebody else
+WAYS = {"grammar": "owner", "automaton": "peer-1", "jump": "peer-2"}
+
+
+def held_to(way: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """What a request of one way has beside its prompt."""
+    rule: dict[str, Any] = {"principal": WAYS[way], "shortcuts": way == "jump", "max_tokens": CALL_TOKENS}
+    if way == "grammar":
+        return rule | {"grammar": to_gbnf(schema_language(schema))}
+    return rule | {"schema": json.dumps(schema)}
 
 
 async def calls(report: Report, ours: Ours, theirs: Server | None, load: dict[str, int]) -> None:
-    """Tool calls one after the other, and eight at once."""
-    for at_once, batches in (
-        (1, [[request] for request in REQUESTS[::len(REQUESTS) // load["calls"]]]),
-        (CALLS_AT_ONCE, [list(REQUESTS[place::len(REQUESTS) // CALLS_AT_ONCE][:CALLS_AT_ONCE])
-                         for place in range(load["rounds"])]),
-    ):
-        asks: dict[str, Callable[[Cost, list[str]], Awaitable[None]]] = {}
-        for name, more in WAYS.items():
-            async def ask(cost: Cost, prompts: list[str], more: dict[str, Any] = more) -> None:
-                await ours.ask(cost, *(ours.request(one, max_tokens=CALL_TOKENS, **more) for one in prompts))
-            asks[name] = ask
-        if theirs is not None:
-            async def ask_them(cost: Cost, prompts: list[str], theirs: Server = theirs) -> None:
-                await theirs.ask(cost, prompts, n_predict=CALL_TOKENS, grammar=GRAMMAR)
-            asks["server"] = ask_them
-        for ask_warm in asks.values():
-            await ask_warm(Cost(), [call_prompt("Good morning")] * at_once)
-        costs = {name: Cost() for name in asks}
-        for number, batch in enumerate(batches):
-            names = list(asks)
-            for name in names[number % len(names):] + names[:number % len(names)]:
-                await asks[name](costs[name], [call_prompt(one) for one in batch])
-        _report_calls(report, costs, at_once)
+    """Tool calls one after the other, with the tool given and not, and eight at once."""
+    few = [[request] for request in REQUESTS[::len(REQUESTS) // load["calls"]]]
+    many = [list(REQUESTS[place::len(REQUESTS) // CALLS_AT_ONCE][:CALLS_AT_ONCE]) for place in range(load["rounds"])]
+    for at_once, batches, given in ((1, few, True), (CALLS_AT_ONCE, many, True), (1, few[:load["chosen"]], False)):
+        if not batches:
+            continue
+        ways = [*WAYS, *(["server"] if theirs is not None else [])]
+        costs = {way: Cost() for way in ways}
+        warm = [REQUESTS[0]] * at_once
+        for number, batch in enumerate([warm, *batches]):
+            for way in ways[number % len(ways):] + ways[:number % len(ways)]:
+                cost = costs[way] if number else Cost()
+                schemas = [schema_for(request) if given else SCHEMA for request in batch]
+                prompts = [call_prompt(request if number else "Good morning") for request in batch]
+                if way != "server":
+                    await ours.ask(cost, *(
+                        ours.request(prompt, **held_to(way, schema))
+                        for prompt, schema in zip(prompts, schemas, strict=True)))
+                elif theirs is not None:
+                    await theirs.ask(cost, [
+                        {"prompt": prompt, "n_predict": CALL_TOKENS, "grammar": to_gbnf(schema_language(schema))}
+                        for prompt, schema in zip(prompts, schemas, strict=True)])
+        _report_calls(report, costs, at_once, given=given)
 
 
-def _report_calls(report: Report, costs: dict[str, Cost], at_once: int) -> None:
+def _report_calls(report: Report, costs: dict[str, Cost], at_once: int, *, given: bool) -> None:
     jump, count = costs["jump"], len(costs["jump"].texts)
-    where = f"{count} calls, {at_once} at once"
+    where = f"{count} calls, {at_once} at once, tool {'given' if given else 'not given'}"
 
     def ms(name: str) -> float:
         return sum(costs[name].cpu_s) * 1000 / count
@@ -204,12 +208,13 @@ def _report_calls(report: Report, costs: dict[str, Cost], at_once: int) -> None:
     for name in costs:
         report.add(f"{where}: {name}, CPU a call", ms(name), "ms", baseline=ms("jump"))
     for name in ("grammar", "automaton", "jump"):
-        bound = 0.4 if name == "jump" and at_once == 1 else None
+        bound = 0.4 if name == "jump" and given else None
         report.add(f"{where}: {name}, decodes a token", costs[name].decodes / costs[name].tokens, "", at_most=bound)
         report.add(f"{where}: {name}, decodes a call", costs[name].decodes / count, "")
     report.add(f"{where}: grammar / jump CPU, median", ratio("grammar"), "")
     if "server" in costs:
-        report.add(f"{where}: server / jump CPU, median", ratio("server"), "", at_least=1.5 if at_once == 1 else 1.8)
+        bound = 1.5 if at_once == 1 else 1.8
+        report.add(f"{where}: server / jump CPU, median", ratio("server"), "", at_least=bound if given else None)
     report.add(f"{where}: whole calls by jump", sum(_is_json(text) for text in jump.texts) / count, "")
     for name in costs:
         if name != "jump":
@@ -240,8 +245,8 @@ async def drafts(report: Report, ours: Ours, theirs: Server | None, load: dict[s
             if theirs is not None:
                 chat = ("<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face"
                         f"<|im_end|>\n<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n")
-                await theirs.ask(Cost(), [chat], n_predict=1)
-                await theirs.ask(other, [chat], n_predict=load["tokens"])
+                await theirs.ask(Cost(), [{"prompt": chat, "n_predict": 1}])
+                await theirs.ask(other, [{"prompt": chat, "n_predict": load["tokens"]}])
         with_s, without_s = sum(costs[True].cpu_s), sum(costs[False].cpu_s)
         report.add(f"{kind}: tokens a CPU second, drafted", costs[True].tokens / with_s, "1/s",
                    baseline=costs[False].tokens / without_s, ratio_at_least=bound)
@@ -272,7 +277,7 @@ def rules(report: Report, load: dict[str, int]) -> None:
         machine = Scheduler(context, slots=1, queue_limit=9, now_s=time.perf_counter)
         for number, text in enumerate(REQUESTS[:load["timed"]]):
             request = GenerateRequest(
-                request_id=f"r{number}", prompt=TextPrompt(call_prompt(text)), max_tokens=CALL_TOKENS, **WAYS[name])
+                request_id=f"r{number}", prompt=TextPrompt(call_prompt(text)), **held_to(name, SCHEMA))
             machine.submit(prepare_answer(request, model, reader, context_tokens=2048))
             while machine.has_work:
                 machine.step()

@@ -147,6 +147,7 @@ def rule_for(model: Model, *, grammar: str | None, schema: str | None) -> Gramma
     if schema is None:
         return None
     described = read_schema(schema)
+    _ = model.first_bytes       # now, in the thread that prepares, and not between two decodes
     try:
         return SchemaRule(model, Automaton(schema_language(described)))
     except BeyondAutomaton as beyond:
