@@ -4,6 +4,7 @@ import os
 import stat
 from contextlib import asynccontextmanager
 
+import psutil
 import pytest
 import trio
 from scripted_http import ScriptedServer, events, make_certificate, reply
@@ -349,3 +350,21 @@ async def test_the_certificate_must_be_trusted_and_name_the_host(tmp_path, monke
     async with outside(tmp_path, monkeypatch, Guard(), names=("other.example",)) as (engine, server, _):
         assert (await all_of(engine, ask()))[-1].code == "upstream_unreachable"
         assert server.asked == []
+
+
+async def test_answers_that_end_in_any_way_leave_no_connection_behind():
+    state = {"pieces": [ANSWER]}
+    async with upstream(lambda asked: answering(*state["pieces"])(asked)) as (engine, server):
+        await all_of(engine, ask())
+        await trio.sleep(0.05)
+        before = len(psutil.Process().net_connections())
+        for number in range(60):
+            state["pieces"] = [ANSWER, ANSWER[:700], b"HTTP/1.1 500 X\r\n\r\n", reply(b"{}", 400)][number % 4:][:1]
+            async with engine.stream(ask()) as stream:
+                async for _ in stream:
+                    if number % 3 == 0:
+                        break
+        with trio.fail_after(5):
+            while len(psutil.Process().net_connections()) > before:
+                await trio.sleep(0.02)
+        assert (await engine.health()).running == 0
