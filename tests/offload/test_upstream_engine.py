@@ -354,7 +354,7 @@ async def test_the_certificate_must_be_trusted_and_name_the_host(tmp_path, monke
 
 async def test_answers_that_end_in_any_way_leave_no_connection_behind():
     state = {"pieces": [ANSWER]}
-    async with upstream(lambda asked: answering(*state["pieces"])(asked)) as (engine, server):
+    async with upstream(lambda asked: answering(*state["pieces"])(asked)) as (engine, _):
         await all_of(engine, ask())
         await trio.sleep(0.05)
         before = len(psutil.Process().net_connections())
