@@ -150,6 +150,8 @@ def rule_for(model: Model, *, grammar: str | None, schema: str | None) -> Gramma
     _ = model.first_bytes       # now, in the thread that prepares, and not between two decodes
     try:
         return SchemaRule(model, Automaton(schema_language(described)))
+    except RecursionError as error:
+        raise BadGrammar("The schema is nested too deep.") from error
     except BeyondAutomaton as beyond:
         try:
             return GrammarRule(model, json_schema_to_gbnf(schema))

@@ -20,6 +20,7 @@ _DEEPEST = 16
 _LONGEST_STRING_CHARS = 2000    # where the schema sets no bound: a small model may never close its quotes
 _MOST_ITEMS = 64
 _MOST_REPEATS = 100_000
+_MOST_PROPERTIES = 128
 
 _HEX = "0123456789abcdefABCDEF"
 _ESCAPE = Row((Text("\\"), Choice((
@@ -159,15 +160,22 @@ def _object(schema: Schema, depth: int) -> Node:
         if schema.get("additionalProperties") is not False:
             raise BeyondAutomaton("an object of any shape")
         return Text("{}")
-    first: Node = Text("}")     # what follows when nothing was written yet, and when something was
-    later: Node = Text("}")
+    if len(properties) > _MOST_PROPERTIES:
+        raise BadGrammar(f"The schema has an object with more than {_MOST_PROPERTIES} properties.")
+    first: tuple[Node, ...] = (Text("}"),)      # what may follow when nothing was written yet, and when something was
+    later: tuple[Node, ...] = first
     for key, described in reversed(list(properties.items())):
         value = _value(described, depth + 1)
         name = _dumped(key) + ": "
-        begun, gone_on = Row((Text(name), value, later)), Row((Text(", " + name), value, later))
+        rest = _either(later)
+        begun, gone_on = Row((Text(name), value, rest)), Row((Text(", " + name), value, rest))
         needed = key in required
-        first, later = begun if needed else Choice((begun, first)), gone_on if needed else Choice((gone_on, later))
-    return Row((Text("{"), first))
+        first, later = (begun, *(() if needed else first)), (gone_on, *(() if needed else later))
+    return Row((Text("{"), _either(first)))
+
+
+def _either(options: tuple[Node, ...]) -> Node:
+    return options[0] if len(options) == 1 else Choice(options)
 
 
 def _array(schema: Schema, depth: int) -> Node:

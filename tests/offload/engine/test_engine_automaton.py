@@ -297,6 +297,16 @@ def test_deep_and_long_schemas_are_refused() -> None:
     assert read_schema('{"type": "null"}') == {"type": "null"}
 
 
+def test_many_optional_properties_take_no_recursion() -> None:
+    names = [f"p{number:03}" for number in range(128)]
+    machine = automaton({"type": "object", "properties": {name: {"type": "null"} for name in names}})
+    assert takes(machine, json.dumps(dict.fromkeys(names[::3])))
+    assert takes(machine, json.dumps(dict.fromkeys(names)))
+    assert not takes(machine, json.dumps(dict.fromkeys(reversed(names))))
+    with pytest.raises(BadGrammar):
+        schema_language({"type": "object", "properties": {f"q{number}": {"type": "null"} for number in range(129)}})
+
+
 def test_the_same_language_as_gbnf() -> None:
     node = Row((Text('{"a": "'), Times(Unicode('"\\'), 0, 5), optional(Chars("0-9]")), Choice((Text("é\n"), Text("")))))
     assert to_gbnf(node) == (

@@ -288,7 +288,16 @@ def test_a_schema_beyond_the_automaton_goes_by_way_of_a_grammar(
     assert json.loads(text_of(events)) in ("oak", "elm", *(a + b for a in "abc" for b in "abc"))
 
 
+def deep(levels: int) -> dict[str, Any]:
+    inner: dict[str, Any] = {"type": "null"}
+    for _ in range(levels):
+        inner = {"type": "object", "required": [f"p{n}" for n in range(128)], "properties": {
+            **{f"p{n}": {"type": "null"} for n in range(127)}, "p127": inner}}
+    return inner
+
+
 @pytest.mark.parametrize("more", [
+    {"schema": json.dumps(deep(9))},
     {"schema": "{"}, {"schema": '{"type": "integer", "multipleOf": 3}'}, {"schema": '{"$ref": "#/nowhere"}'},
     {"schema": '{"type": "null"}', "grammar": 'root ::= "a"'}, {"schema": '{"type": "null"}', "text_so_far": "nil"},
     {"schema": '{"type": "string", "pattern": "("}'}, {"schema": '{"anyOf": [{"$ref": "https://127.0.0.1:1/a"}]}'},
