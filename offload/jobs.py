@@ -1,15 +1,14 @@
 """What a model's host keeps of each thing it was asked for. Must not know workers or models."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import trio
 
 from offload.child.process import Death
 from offload.errors import EngineError
 from offload.ports import Event
-from offload.worker_frames import Counted
 
-__all__ = ["Counting", "Job", "shown"]
+__all__ = ["Job", "shown"]
 
 _MOST_SHOWN_CHARS = 200
 
@@ -27,14 +26,6 @@ class Job:
     sent: bool = False
     over: bool = False
     broken: EngineError | None = None     # why the inbox ends without a last event
-
-
-@dataclass(slots=True)
-class Counting:
-    """One prompt whose tokens are counted."""
-
-    done: trio.Event = field(default_factory=trio.Event)
-    result: Counted | None = None
 
 
 def shown(text: str) -> str:

@@ -22,7 +22,7 @@ from offload.kernels import KernelVerdict
 from offload.kv_vault import KvVault
 from offload.model_host import HostLimits, ModelHost
 from offload.ports import EngineHealth, EngineState, Event, GenerateRequest, ModelInfo, Prompt
-from offload.request_limits import check_prompt, check_request
+from offload.request_limits import check_prompt, check_request, check_texts
 from offload.thread_budget import split_threads
 
 __all__ = ["LocalEngine", "physical_cores"]
@@ -87,6 +87,14 @@ class LocalEngine:
         """How many tokens this prompt takes; starts the model's worker when necessary. Raises EngineError."""
         check_prompt(prompt)
         return await (await self._host_for(model)).count(prompt)
+
+    async def embed(self, texts: Sequence[str], *, model: str | None = None) -> list[list[float]]:
+        """A vector of length 1 for each text, from the model's hidden states; long texts are cut at 512 tokens.
+
+        Raises EngineError; BadRequest for more than 128 texts, or one of more than 16,384 characters.
+        """
+        check_texts(texts)
+        return await (await self._host_for(model)).embed(texts) if texts else []
 
     async def health(self) -> EngineHealth:
         """The present state, without waiting for a worker."""

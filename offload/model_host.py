@@ -5,7 +5,7 @@ Implements what the supervisor asks of a child's owner. Must not know which mode
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -16,16 +16,16 @@ from offload.child.errors import ChildClosed, ChildError, ChildGone, ChildQuaran
 from offload.child.policy import RestartPolicy
 from offload.child.process import Child, Death, start_child
 from offload.child.supervisor import Supervisor
+from offload.errands import Errands
 from offload.errors import (
     EngineError,
     EngineStopped,
     ModelUnusable,
-    RequestRefused,
     WorkerDied,
     WorkerQuarantined,
     WorkerStalled,
 )
-from offload.jobs import Counting, Job, shown
+from offload.jobs import Job, shown
 from offload.kernels import KernelVerdict
 from offload.kv_vault import KvVault, WorkerKeys
 from offload.ports import Event, Failed, Finished, GenerateRequest, Piece, Prompt
@@ -33,8 +33,8 @@ from offload.thread_budget import Demand
 from offload.worker_frames import (
     CancelJob,
     CannotStart,
-    Count,
     Counted,
+    Embedded,
     Forget,
     Ping,
     Pong,
@@ -55,7 +55,6 @@ __all__ = ["HostLimits", "Job", "ModelHost"]
 _PING_EVERY_S = 5.0
 _PONG_DEADLINE_S = 30.0
 _STALL_S = 120.0
-_COUNT_DEADLINE_S = 30.0
 _CANCEL_DEADLINE_S = 2.0
 _REST_DEADLINE_S = 4.0
 _START_DEADLINE_S = 60.0
@@ -100,7 +99,7 @@ class ModelHost:
         self._work_changed = work_changed
         self.threads = limits.threads
         self._jobs: dict[str, Job] = {}
-        self._counting: dict[int, Counting] = {}
+        self._errands = Errands(self._child)
         self._numbers = 0
         self._unusable = False
         self._keys = WorkerKeys(vault, model.digest)
@@ -115,7 +114,7 @@ class ModelHost:
     @property
     def busy(self) -> bool:
         """Whether anyone waits for it."""
-        return bool(self._jobs or self._counting)
+        return bool(self._jobs) or self._errands.busy
 
     @property
     def jobs(self) -> int:
@@ -216,25 +215,11 @@ class ModelHost:
 
     async def count(self, prompt: Prompt) -> int:
         """Tokens of a prompt. Raises EngineError."""
-        self._numbers += 1
-        number = self._numbers
-        counting = self._counting[number] = Counting()
-        try:
-            child = await self._child()
-            await child.send(encode(Count(number, prompt)))
-            with trio.fail_after(_COUNT_DEADLINE_S):
-                await counting.done.wait()
-        except (ChildGone, trio.TooSlowError) as error:
-            raise WorkerStalled() from error
-        finally:
-            del self._counting[number]
-        if counting.result is None:
-            raise WorkerDied()
-        if counting.result.code:
-            refusal = RequestRefused(shown(counting.result.message))
-            refusal.code = shown(counting.result.code)
-            raise refusal
-        return counting.result.tokens
+        return await self._errands.count(prompt)
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """A vector for each text. Raises EngineError."""
+        return await self._errands.embed(texts)
 
     async def _child(self) -> Child:
         try:
@@ -289,11 +274,8 @@ class ModelHost:
             case Step(events=events):
                 for job_id, event in events:
                     self._deliver(job_id, event)
-            case Counted() as counted:
-                counting = self._counting.get(counted.count_id)
-                if counting is not None:
-                    counting.result = counted
-                    counting.done.set()
+            case Counted() | Embedded() as result:
+                self._errands.received(result)
             case Rested():
                 self._rested.set()
             case Pong() as pong:
@@ -308,8 +290,7 @@ class ModelHost:
         """Tell those whose answers it was writing; back when there are any, or when a slower way may work."""
         self.running = self.queued = 0
         wanted_back = self.busy and not self._unusable
-        for counting in self._counting.values():
-            counting.done.set()
+        self._errands.worker_died()
         for job in list(self._jobs.values()):
             if job.sent:
                 self._post(job, death)

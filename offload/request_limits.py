@@ -4,11 +4,12 @@ Must not know grants or quotas: those are narrower and belong to the server.
 """
 
 import math
+from collections.abc import Sequence
 
 from offload.errors import BadPrompt, BadRequest
 from offload.ports import ChatPrompt, GenerateRequest, Prompt, TextPrompt
 
-__all__ = ["MOST_NEW_TOKENS", "check_prompt", "check_request"]
+__all__ = ["MOST_NEW_TOKENS", "check_prompt", "check_request", "check_texts"]
 
 MOST_NEW_TOKENS = 32_768
 _MOST_TEXT_CHARS = 2_000_000
@@ -18,6 +19,8 @@ _MOST_STOPS = 16
 _LONGEST_STOP_CHARS = 256
 _LONGEST_GRAMMAR_CHARS = 64 * 1024
 _HOTTEST = 5.0
+_MOST_EMBEDDED = 128
+_LONGEST_EMBEDDED_CHARS = 16_384
 
 
 def check_request(request: GenerateRequest) -> None:
@@ -54,3 +57,10 @@ def check_prompt(prompt: Prompt) -> None:
             fits = 0 < len(prompt.ids) <= _MOST_IDS
     if not fits:
         raise BadPrompt("The prompt is empty or too long.")
+
+
+def check_texts(texts: Sequence[str]) -> None:
+    """Raises BadRequest for too many or too long texts to embed."""
+    if len(texts) > _MOST_EMBEDDED or any(len(text) > _LONGEST_EMBEDDED_CHARS for text in texts):
+        raise BadRequest(
+            f"At most {_MOST_EMBEDDED} texts of {_LONGEST_EMBEDDED_CHARS} characters can be embedded at once.")

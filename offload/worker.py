@@ -19,6 +19,7 @@ from offload.child.frames import BlockingPipe
 from offload.engine.answer import Answer, prepare_answer
 from offload.engine.chat import PromptReader
 from offload.engine.context import Context
+from offload.engine.embedding import TextEmbedder, batches
 from offload.engine.kvfiles import KvFiles
 from offload.engine.library import Model, instruction_sets, open_library
 from offload.engine.quantise import quantise
@@ -32,6 +33,8 @@ from offload.worker_frames import (
     Converted,
     Count,
     Counted,
+    Embed,
+    Embedded,
     FileKey,
     Forget,
     Ping,
@@ -71,7 +74,15 @@ class _Prepared:
     file_key: FileKey | None
 
 
-_DeskOrder = _Prepared | CancelJob | Unlock | Forget | Rest | Threads
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """Texts to embed, as token ids in groups of one decode each."""
+
+    embed_id: int
+    groups: list[list[list[int]]]
+
+
+_DeskOrder = _Prepared | CancelJob | Unlock | Forget | Rest | Threads | _Texts
 
 
 class _Desk:
@@ -124,6 +135,44 @@ def _serve(pipe: BlockingPipe, orders: Iterator[bytes], setup: Serve, layers: di
     _decode_for_ever(pipe, desk, lanes)
 
 
+class _TextLane:
+    """Embeds texts, one decode at a time between those of the answers."""
+
+    def __init__(self, model: Model, threads: int) -> None:
+        self._model = model
+        self._threads = threads
+        self._embedder: TextEmbedder | None = None
+        self._waiting: deque[_Texts] = deque()
+        self._vectors: list[list[float]] = []
+
+    @property
+    def has_work(self) -> bool:
+        """Whether texts wait."""
+        return bool(self._waiting)
+
+    def put(self, texts: _Texts) -> None:
+        """Take texts in."""
+        self._waiting.append(texts)
+
+    def step(self, pipe: BlockingPipe) -> None:
+        """Embed one group; report when it was the last one of its order."""
+        if not self._waiting:
+            return
+        texts = self._waiting[0]
+        try:
+            if texts.groups:
+                self._embedder = self._embedder or TextEmbedder(self._model, threads=self._threads)
+                self._vectors += self._embedder.embed(texts.groups.pop(0))
+            report = Embedded(texts.embed_id, self._vectors)
+        except EngineError as error:
+            texts.groups.clear()
+            report = Embedded(texts.embed_id, code=error.code, message=str(error))
+        if not texts.groups:
+            self._waiting.popleft()
+            self._vectors = []
+            pipe.write(encode(report))
+
+
 class _Lanes:
     """The schedulers of this model: the normal one, and the exact one with a context of its own once it is wanted."""
 
@@ -137,6 +186,7 @@ class _Lanes:
             self.files = KvFiles(setup.cache_folder, binding=binding, limit_bytes=setup.cache_limit_bytes)
         self._normal = self._scheduler(context, exact=False)
         self._exact: Scheduler | None = None
+        self.texts = _TextLane(model, setup.threads)
         self.contexts = [context]
         self.schedulers = [self._normal]
 
@@ -190,7 +240,7 @@ class _Lanes:
     @property
     def has_work(self) -> bool:
         """Whether any lane would do something."""
-        return any(scheduler.has_work for scheduler in self.schedulers)
+        return any(scheduler.has_work for scheduler in self.schedulers) or self.texts.has_work
 
     def status(self) -> Pong:
         """Counts over all lanes."""
@@ -210,6 +260,7 @@ def _decode_for_ever(pipe: BlockingPipe, desk: _Desk, lanes: _Lanes) -> None:
         for lane in lanes.schedulers:
             if lane.has_work:
                 _tell(pipe, lane.step())
+        lanes.texts.step(pipe)
 
 
 def _carry_out(order: _DeskOrder, pipe: BlockingPipe, lanes: _Lanes) -> None:
@@ -225,6 +276,8 @@ def _carry_out(order: _DeskOrder, pipe: BlockingPipe, lanes: _Lanes) -> None:
                 lanes.files.unlock(principal, keys)
         case Forget(principal=principal):
             lanes.forget(principal)
+        case _Texts() as texts:
+            lanes.texts.put(texts)
         case Threads(count=count):
             lanes.use_threads(count)
         case Rest():
@@ -266,6 +319,8 @@ class _Clerk:
         match decode_order(payload):
             case Submit(request=request, file_key=key):
                 self._prepare(request, key)
+            case Embed() as order:
+                self._prepare_texts(order)
             case CancelJob() | Unlock() | Forget() | Rest() | Threads() as order:
                 self._desk.put(order)
             case Count() as order:
@@ -280,6 +335,14 @@ class _Clerk:
             self._pipe.write(encode(Step([(request.request_id, failed(error))])))
         else:
             self._desk.put(_Prepared(answer, file_key))
+
+    def _prepare_texts(self, order: Embed) -> None:
+        try:
+            ids = [self._model.tokenise(text, begin=True, control=False) for text in order.texts]
+        except EngineError as error:
+            self._pipe.write(encode(Embedded(order.embed_id, code=error.code, message=str(error))))
+        else:
+            self._desk.put(_Texts(order.embed_id, list(batches(ids))))
 
     def _count(self, order: Count) -> Counted:
         try:

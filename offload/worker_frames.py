@@ -9,9 +9,9 @@ import msgspec
 from offload.ports import Event, GenerateRequest, Prompt
 
 __all__ = [
-    "CancelJob", "CannotStart", "Convert", "Converted", "Count", "Counted", "FileKey", "Forget", "Opening", "Order",
-    "Ping", "Pong", "Ready", "Report", "Rest", "Rested", "Serve", "Step", "Submit", "Threads", "Unlock",
-    "decode_opening", "decode_order", "decode_report", "encode",
+    "CancelJob", "CannotStart", "Convert", "Converted", "Count", "Counted", "Embed", "Embedded", "FileKey", "Forget",
+    "Opening", "Order", "Ping", "Pong", "Ready", "Report", "Rest", "Rested", "Serve", "Step", "Submit", "Threads",
+    "Unlock", "decode_opening", "decode_order", "decode_report", "encode",
 ]
 
 
@@ -90,6 +90,13 @@ class Count(msgspec.Struct, frozen=True, tag="count"):
     prompt: Prompt
 
 
+class Embed(msgspec.Struct, frozen=True, tag="embed"):
+    """Order: texts as vectors."""
+
+    embed_id: int
+    texts: list[str]
+
+
 class Ping(msgspec.Struct, frozen=True, tag="ping"):
     """Order: show that you live."""
 
@@ -139,6 +146,15 @@ class Rested(msgspec.Struct, frozen=True, tag="rested"):
     """Report: what was worth it is on disk."""
 
 
+class Embedded(msgspec.Struct, frozen=True, tag="embedded"):
+    """Report: a vector for each text, or a code and message."""
+
+    embed_id: int
+    vectors: list[list[float]] = []
+    code: str = ""
+    message: str = ""
+
+
 class Pong(msgspec.Struct, frozen=True, tag="pong"):
     """Report: decodes done since the start, answers at work and waiting."""
 
@@ -148,8 +164,8 @@ class Pong(msgspec.Struct, frozen=True, tag="pong"):
 
 
 Opening = Serve | Convert
-Order = Submit | CancelJob | Count | Ping | Unlock | Forget | Rest | Threads
-Report = Ready | CannotStart | Converted | Step | Counted | Pong | Rested
+Order = Submit | CancelJob | Count | Ping | Unlock | Forget | Rest | Threads | Embed
+Report = Ready | CannotStart | Converted | Step | Counted | Pong | Rested | Embedded
 
 _encoder = msgspec.msgpack.Encoder()
 _openings: msgspec.msgpack.Decoder[Opening] = msgspec.msgpack.Decoder(Opening)
