@@ -47,6 +47,7 @@ import os, sys, xllamacpp
 wanted = xllamacpp.CommonParams()
 wanted.model.path, wanted.n_ctx, wanted.n_parallel, wanted.kv_unified = sys.argv[1], int(sys.argv[2]), 8, True
 wanted.n_batch = wanted.n_ubatch = 512
+wanted.cache_idle_slots = False     # else it forgets in the slots what the calls share
 wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = 1
 wanted.warmup, wanted.port = False, 0
 server = xllamacpp.Server(wanted)
