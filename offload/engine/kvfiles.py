@@ -24,6 +24,7 @@ __all__ = ["Contents", "KvFiles", "Record", "Space"]
 
 Space = tuple[str, str]     # principal, adapter
 
+_DRAFT = ".part"
 _MAGIC = b"KITHKV1\n"
 _LENGTH = struct.Struct("<I")
 _BLOCK_BYTES = 1024 * 1024
@@ -77,6 +78,7 @@ class KvFiles:
         self._trees: dict[Space, PrefixTree[Record]] = {}
         self._records: dict[str, Record] = {}
         self._broken = False
+        self._remove_drafts()
 
     # -- keys
 
@@ -165,7 +167,7 @@ class KvFiles:
     # -- inside
 
     def _write(self, name: str, index: _Index, contents: Contents) -> None:
-        draft = self._path(name + ".part")
+        draft = self._path(name + _DRAFT)
         _, key = self._keys[name]
         with open(draft, "wb", opener=lambda path, flags: os.open(path, flags | os.O_NOFOLLOW, 0o600)) as file:
             file.write(_MAGIC)
@@ -216,11 +218,21 @@ class KvFiles:
         record = self._records.pop(name, None)
         if record is not None:
             self._trees[record.space].drop(record)
-        for path in (self._path(name), self._path(name + ".part")):
+        for path in (self._path(name), self._path(name + _DRAFT)):
             try:
                 os.unlink(path)
             except OSError:
                 continue
+
+    def _remove_drafts(self) -> None:
+        """What a process left half written."""
+        try:
+            with os.scandir(self._folder) as entries:
+                drafts = [entry.path for entry in entries if entry.name.endswith(_DRAFT)]
+            for path in drafts:
+                os.unlink(path)
+        except OSError:
+            self._broken = True
 
     def _make_room(self, wanted_bytes: int) -> bool:
         """Remove files, longest unused first, until so much fits. False when it never does."""

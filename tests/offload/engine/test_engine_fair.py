@@ -344,3 +344,19 @@ def test_again_and_again_without_room_one_answer_is_left_and_then_fails_with_a_r
     assert [(who, event.code) for who, event in events if isinstance(event, Failed)] == [("r0", "engine")]
     events += finish(machine)
     assert {who for who, event in events if isinstance(event, Finished)} == {"r1", "r2"}
+
+
+def test_in_the_exact_lane_a_guest_that_had_to_leave_goes_on_by_the_same_shapes() -> None:
+    """What was written is read again one by one, as it was decoded, so the lane's promise holds."""
+    context = FakeContext(context_tokens=4000)
+    machine = scheduler(context, slots=1, kept=0, exact=True)
+    machine.submit(answer("g", tokens(3, 100), varied(9), who="peer-1"))
+    for _ in range(5):
+        machine.step()
+    machine.submit(answer("o", tokens(1, 70), varied(2)))
+    events = finish(machine)
+    shapes = [count for batch in context.batches for _, count in batch]
+    guest, owner = [64, 36, 1, 1, 1], [64, 6, 1, 1]
+    assert shapes == [*guest, *owner, *guest, *[1] * 6]
+    assert text_of(events, "g").endswith(written(varied(9)[4:]))
+    assert Counter(who for who, event in events if isinstance(event, Finished)) == {"o": 1, "g": 1}

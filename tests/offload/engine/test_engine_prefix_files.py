@@ -192,6 +192,13 @@ def test_a_folder_that_can_not_be_written_stops_the_writing_only(tmp_path: Path)
     assert found(one) == (None, 0)
 
 
+def test_what_a_process_left_half_written_is_removed_at_the_next_start(tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    (tmp_path / (key(2).name + ".part")).write_bytes(b"half")
+    files(tmp_path)
+    assert list(tmp_path.iterdir()) == [path]
+
+
 # -- through the scheduler
 
 
