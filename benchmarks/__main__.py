@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-AREAS = ("engine", "offload", "privacy", "agent", "search", "messages")
+AREAS = ("engine", "shortcuts", "offload", "privacy", "agent", "search", "messages")
 
 
 def main() -> int:
