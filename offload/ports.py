@@ -62,9 +62,9 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     - context_limit: a ceiling on prompt plus answer, in tokens, below the engine's own.
     - temperature: 0 is greedy; seed matters above 0.
     - stop: texts that end the answer; they are not part of it.
-    - grammar: GBNF with a rule `root`.
+    - grammar: GBNF with a rule `root`. One that is not recursive is as quick as a schema.
     - schema: a JSON schema, as JSON text; the answer is one JSON text valid under it, keys in its order, written as
-      json.dumps writes it. Quicker than a grammar: what it forces is not sampled. Not together with grammar.
+      json.dumps writes it. What it forces is not sampled. Not together with grammar.
     - shortcuts: False turns the quick ways off that give the same greedy text but for rounding: forced text read
       instead of sampled, and guesses from the prompt checked several at a time. The exact lane never takes them.
     - lane: "exact" continues token_ids_so_far exactly as the undisturbed answer would have gone on, on the same model

@@ -199,7 +199,7 @@ def _writer(request: GenerateRequest, model: Model, *, prompt: Sequence[int], so
     """The quickest way to write this answer that its lane and its model's memory allow."""
     quick = request.shortcuts and request.lane == "normal"
     can_cut = not model.keeps_state_per_sequence
-    rule = rule_for(model, grammar=request.grammar, schema=request.schema)
+    rule = rule_for(model, grammar=request.grammar, schema=request.schema, quick=quick)
     if quick and can_cut and rule is None and request.temperature <= 0:
         return DraftWriter([*prompt, *so_far], model.end_tokens | model.control_tokens)
     sampler = Sampler(model, temperature=request.temperature, top_p=request.top_p, seed=request.seed, rule=rule)

@@ -11,7 +11,8 @@ from offload.engine.language import Chars, Choice, Node, Row, Text, Times
 
 __all__ = ["Automaton", "State"]
 
-_KEPT_STATES = 20_000
+_KEPT_WAYS = 200_000        # of all remembered states together
+_MOST_WAYS = 20_000         # of one state; only a language made to be ambiguous has more
 _LONGEST_FORCED_BYTES = 1024
 _ASCII = range(0x80)
 
@@ -60,6 +61,7 @@ class Automaton:
 
     def __init__(self, root: Node) -> None:
         self._states: dict[frozenset[_Way], State] = {}
+        self._held = 0
         self.start = self._state(frozenset(((_compile(root, {}), 0, None),)))
 
     def walk(self, state: State, data: bytes) -> State | None:
@@ -90,15 +92,17 @@ class Automaton:
 
     def _step(self, state: State, byte: int) -> State | None:
         ways = frozenset(way for mask, way in state.edges if mask >> byte & 1)
-        following = state.steps[byte] = self._state(ways) if ways else None
+        following = state.steps[byte] = self._state(ways) if 0 < len(ways) <= _MOST_WAYS else None
         return following
 
     def _state(self, ways: frozenset[_Way]) -> State:
         known = self._states.get(ways)
         if known is not None:
             return known
-        if len(self._states) >= _KEPT_STATES:
+        self._held += 1 + len(ways)
+        if self._held > _KEPT_WAYS:
             self._states.clear()        # those in use stay alive through whoever stands on them
+            self._held = 1 + len(ways)
         edges: list[tuple[int, _Way]] = []
         seen: set[_Way] = set()
         ends = [_expand(way, edges, seen) for way in ways]

@@ -1,4 +1,4 @@
-"""What an answer's tokens are held to: a llama.cpp grammar, or an automaton made from a JSON schema.
+"""What an answer's tokens are held to: a llama.cpp grammar, or an automaton made from a JSON schema or a plain grammar.
 
 Must not know logits, requests or batches.
 """
@@ -12,6 +12,7 @@ from llama_cpp import llama_cpp as C
 from llama_cpp.llama_grammar import json_schema_to_gbnf
 
 from offload.engine.automaton import Automaton, State
+from offload.engine.gbnf import language_of_grammar
 from offload.engine.library import Model
 from offload.engine.schema import BeyondAutomaton, read_schema, schema_language
 from offload.errors import BadGrammar
@@ -135,15 +136,23 @@ class SchemaRule:
         return bool(piece) and self.automaton.walk(self.state, piece) is not None
 
 
-def rule_for(model: Model, *, grammar: str | None, schema: str | None) -> GrammarRule | SchemaRule | None:
-    """The rule that a request asks for, None for neither. A schema beyond the automaton becomes a grammar.
+def rule_for(
+    model: Model, *, grammar: str | None, schema: str | None, quick: bool = False,
+) -> GrammarRule | SchemaRule | None:
+    """The rule that a request asks for, None for neither.
 
-    Raises BadGrammar.
+    A schema beyond the automaton becomes a grammar; quick: a grammar within it becomes an automaton. Raises BadGrammar.
     """
     if grammar is not None and schema is not None:
         raise BadGrammar("A request has a grammar or a schema, not both.")
     if grammar is not None:
-        return GrammarRule(model, grammar)
+        by_grammar = GrammarRule(model, grammar)
+        automaton = _automaton_of(grammar) if quick else None
+        if automaton is None:
+            return by_grammar
+        by_grammar.close()
+        _ = model.first_bytes
+        return SchemaRule(model, automaton)
     if schema is None:
         return None
     described = read_schema(schema)
@@ -158,3 +167,9 @@ def rule_for(model: Model, *, grammar: str | None, schema: str | None) -> Gramma
         except (ValueError, TypeError, LookupError, AttributeError, AssertionError, RuntimeError) as error:
             raise BadGrammar(f"An answer can't be held to this schema: {beyond}.") from error
 
+
+def _automaton_of(grammar: str) -> Automaton | None:
+    try:
+        return Automaton(language_of_grammar(grammar))
+    except (BeyondAutomaton, RecursionError):
+        return None

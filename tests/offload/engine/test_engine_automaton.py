@@ -254,7 +254,7 @@ def test_a_finished_text_takes_nothing_more() -> None:
 
 
 def test_states_are_worked_out_once_and_their_number_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("offload.engine.automaton._KEPT_STATES", 50)
+    monkeypatch.setattr("offload.engine.automaton._KEPT_WAYS", 100)
     machine = automaton({"type": "string", "maxLength": 500})
     text = b'"' + b"a" * 500
     end = machine.walk(machine.start, text)

@@ -11,6 +11,7 @@ import pytest
 from embedded_model import model_path
 from tiny_hybrid import make_hybrid
 
+from node.agent.copy_grammar import copy_grammar, parse_copy
 from offload.engine.answer import prepare_answer
 from offload.engine.automaton import Automaton
 from offload.engine.chat import PromptReader
@@ -197,6 +198,19 @@ def test_jumped_and_plain_calls_are_of_one_language_and_mostly_the_same(model: M
         assert few < 0.5 * many
         same += text_of(jumped) == text_of(plain)
     assert same >= 1        # near ties may flip with the shape of a decode
+
+
+def test_the_agents_copy_grammar_is_jumped_through_too(model: Model, context: Context) -> None:
+    words = "Remind me to call Anna about the broken dishwasher on Friday at noon"
+    prompt = ChatPrompt((Message("system", "Copy the errand from the request, word for word. Answer as JSON."),
+                         Message("user", words)))
+    asked = {"prompt": prompt, "grammar": copy_grammar(words), "max_tokens": 48}
+    quick, few = answered(model, context, request("", **asked))
+    plain, many = answered(model, context, request("", **asked, shortcuts=False))
+    assert parse_copy(text_of(quick), words)
+    assert parse_copy(text_of(plain), words)
+    assert few < len(ids_of(quick))
+    assert many > len(ids_of(plain))
 
 
 def test_calls_and_a_chat_at_once(model: Model, context: Context) -> None:
