@@ -3,7 +3,8 @@
 The first message of a chat is its script: `say:TEXT` answers with TEXT, `die` is killed by SIGKILL after one piece,
 `silent` never answers nor shows life, `flood` sends far more pieces than were asked for, `swell` far longer ones,
 `insult` fails with a message for the terminal, `idle` starts and then decodes nothing.
-A model file named `slow...` takes half a second to load. With the fast kernels on, a model file named `deadly...` kills it with SIGILL while it starts.
+A model file named `slow...` takes half a second to load. With the fast kernels on, a model file named `deadly...`
+kills it with SIGILL while it starts.
 """
 
 import argparse
