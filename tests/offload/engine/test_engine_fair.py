@@ -20,7 +20,7 @@ class TimedContext(FakeContext):
     """Decodes take time by what is in them: a base, and so much per token."""
 
     base_s = 0.02
-    token_s = 0.005
+    token_s = 0.003
     now_s = 0.0
 
     def decode(self) -> int:
@@ -104,7 +104,7 @@ def test_a_long_prompt_keeps_the_chats_within_the_step_target() -> None:
 def test_with_fixed_chunks_the_same_chats_would_freeze() -> None:
     """The negative control: 512 tokens per decode, whatever they cost."""
     gaps, decodes = chats_and_a_long_prompt(fixed=512)
-    assert gaps[len(gaps) // 2] > 2.0
+    assert gaps[len(gaps) // 2] > 1.2
     assert decodes < 12
 
 
@@ -122,7 +122,7 @@ def test_alone_a_prompt_is_read_in_large_pieces_and_for_guests_in_larger_ones_th
         return sorted(chunks)[len(chunks) // 2]
 
     owner, guest, alone = (median_chunk(company) for company in ("owner", "peer-1", None))
-    assert owner < 60
+    assert owner < 90
     assert 150 < guest <= alone
     context = FakeContext(context_tokens=20_000)        # a machine that is quick
     machine = scheduler(context)
@@ -138,17 +138,22 @@ def test_short_prompts_that_were_quick_do_not_make_the_next_long_one_a_freeze() 
     assert pace.tokens("watched") == 64
     pace.learn("watched", 64, 0.06)
     assert pace.tokens("watched") == 83
-    pace.learn("watched", 83, 4.0)
-    assert pace.tokens("watched") == 41
+    pace.learn("watched", 83, 0.06)
+    pace.learn("watched", 107, 0.06)
+    assert pace.tokens("watched") == 139
+    pace.learn("watched", 139, 0.4)
+    assert pace.tokens("watched") == 86
+    pace.learn("watched", 86, 4.0)
+    assert pace.tokens("watched") == 64
     assert pace.tokens("alone") == 512
 
 
 def test_what_was_learned_alone_is_where_one_begins_in_company() -> None:
     pace = Pace()
-    pace.learn("alone", 512, 3.2)       # 160 a second
-    assert pace.tokens("watched") == 40
-    assert pace.tokens("guests") == 160
-    assert pace.tokens("alone") == 256
+    pace.learn("alone", 512, 1.6)       # 320 a second
+    assert pace.tokens("watched") == 80
+    assert pace.tokens("guests") == 320
+    assert pace.tokens("alone") == 320
 
 
 # -- S12
@@ -197,7 +202,7 @@ def test_when_it_may_start_is_told_once_it_is_known() -> None:
     assert isinstance(fourth[1], Queued)
     assert third[1].expected_s is not None
     assert fourth[1].expected_s is not None
-    assert 0 < third[1].expected_s <= took_s
+    assert 0 < third[1].expected_s <= took_s + 0.05     # rounded to a tenth
     assert abs(fourth[1].expected_s - third[1].expected_s - took_s) < 0.15
 
 
