@@ -18,8 +18,8 @@ _SHORT_DRAFT = 3
 LONGEST_DRAFT = 7
 _GRAM = 3
 _LEAST_ACCEPTED = 0.55
-_LEAST_DRAFTED = 8          # before their acceptance says anything
 _REST_TOKENS = 32
+_LONG_AGO_TOKENS = 32       # drafted; then what was before counts half
 
 
 class Lookup:
@@ -77,11 +77,12 @@ class DraftWriter:
     def guess(self, spare: int) -> tuple[int, ...]:
         """A draft, when one pays and is to be had."""
         self._drafted = ()
-        if self._plain or self._rests > 0 or spare < 1:
+        if self._plain or self._rests > 0:
             return ()
-        draft = self._lookup.following(min(spare, self._length))
+        draft = self._lookup.following(max(0, min(spare, self._length)))
         stop = next((place for place, token in enumerate(draft) if token in self._never), len(draft))
-        self._drafted = tuple(draft[:stop])
+        if stop >= _SHORT_DRAFT:        # shorter, it costs more than it could save
+            self._drafted = tuple(draft[:stop])
         return self._drafted
 
     def stay_plain(self) -> None:
@@ -98,10 +99,9 @@ class DraftWriter:
         self._length = LONGEST_DRAFT if accepted == drafted or accepted > _SHORT_DRAFT else _SHORT_DRAFT
         self._proposed += drafted
         self._accepted += accepted
-        if self._proposed >= _LEAST_DRAFTED:
-            if self._accepted < _LEAST_ACCEPTED * self._proposed:
-                self._rests, self._length = _REST_TOKENS, _SHORT_DRAFT
-                self._proposed = self._accepted = 0
-            elif self._proposed >= 4 * _LEAST_DRAFTED:      # what was long ago counts less
-                self._proposed //= 2
-                self._accepted //= 2
+        if self._accepted < _LEAST_ACCEPTED * self._proposed:
+            self._rests, self._length = _REST_TOKENS, _SHORT_DRAFT
+            self._proposed = self._accepted = 0
+        elif self._proposed >= _LONG_AGO_TOKENS:
+            self._proposed //= 2
+            self._accepted //= 2
