@@ -18,7 +18,8 @@ _SHORT_DRAFT = 3
 LONGEST_DRAFT = 7
 _GRAM = 3
 _LEAST_ACCEPTED = 0.55
-_REST_TOKENS = 32
+_REST_TOKENS = 32           # after a draft that failed; twice as many each further time, until one is right
+_LONGEST_REST_TOKENS = 128
 _LONG_AGO_TOKENS = 32       # drafted; then what was before counts half
 
 
@@ -56,6 +57,7 @@ class DraftWriter:
         self._proposed = 0
         self._accepted = 0
         self._rests = 0
+        self._next_rest = _REST_TOKENS
         self._plain = False
 
     def begin(self, _left: int) -> tuple[int, ...]:
@@ -96,11 +98,14 @@ class DraftWriter:
         self._rests = max(0, self._rests - 1 - accepted)
         if not drafted:
             return
+        if accepted == drafted:
+            self._next_rest = _REST_TOKENS
         self._length = LONGEST_DRAFT if accepted == drafted or accepted > _SHORT_DRAFT else _SHORT_DRAFT
         self._proposed += drafted
         self._accepted += accepted
         if self._accepted < _LEAST_ACCEPTED * self._proposed:
-            self._rests, self._length = _REST_TOKENS, _SHORT_DRAFT
+            self._rests, self._length = self._next_rest, _SHORT_DRAFT
+            self._next_rest = min(_LONGEST_REST_TOKENS, 2 * self._next_rest)
             self._proposed = self._accepted = 0
         elif self._proposed >= _LONG_AGO_TOKENS:
             self._proposed //= 2
