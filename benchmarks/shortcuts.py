@@ -26,14 +26,14 @@ from benchmarks.timing import median
 from offload.engine.answer import prepare_answer
 from offload.engine.chat import PromptReader
 from offload.engine.context import Context
-from offload.engine.language import to_gbnf
 from offload.engine.library import Model
 from offload.engine.sampling import Sampler
 from offload.engine.scheduler import Scheduler
-from offload.engine.schema import schema_language
+from offload.language import to_gbnf
 from offload.local_engine import LocalEngine
 from offload.model_host import HostLimits
 from offload.ports import ChatPrompt, Failed, GenerateRequest, Message, Piece, TextPrompt
+from offload.schema import schema_language
 
 CONTEXT_TOKENS, SLOTS, CALL_TOKENS = 8192, 8, 96
 CALLS_AT_ONCE = 8

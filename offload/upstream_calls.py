@@ -2,7 +2,9 @@
 
 Differences between servers stand here: who can go on from a half-written answer and how, and under which name a grammar
 is given. Measured with llama.cpp's own server: it repeats a half-written assistant message in its answer, so an answer
-that goes on is asked for as plain text behind the rendered prompt. Must not know sockets, keys or model files.
+that goes on is asked for as plain text behind the rendered prompt; and its own reading of a schema allows white space,
+which a small model writes until its tokens are used up, so it gets our grammar, which has none. Must not know sockets,
+keys or model files.
 """
 
 from collections.abc import Mapping
@@ -11,7 +13,9 @@ from typing import Any, Literal
 import msgspec
 
 from offload.errors import BadGrammar, BadPrompt, BadRequest, LaneUnsupported
+from offload.language import to_gbnf
 from offload.ports import ChatPrompt, GenerateRequest, TokenPrompt
+from offload.schema import BeyondAutomaton, read_schema, schema_language
 
 __all__ = ["Call", "ServerKind", "chat_call", "rendered_call", "text_call", "tokens_call"]
 
@@ -28,13 +32,16 @@ class Call(msgspec.Struct, frozen=True):
 
 
 def chat_call(request: GenerateRequest, model: str, kind: ServerKind) -> Call:
-    """A chat. Raises RequestRefused leaves for what this server or interface can't do."""
+    """A chat. Raises RequestRefused leaves for what this server or interface can't do, BadGrammar for a bad schema."""
     assert isinstance(request.prompt, ChatPrompt)
     messages = [{"role": one.role, "content": one.content} for one in request.prompt.messages]
     more: dict[str, Any] = {}
     if request.schema:
-        wanted = {"name": "answer", "schema": _schema(request.schema), "strict": True}
-        more = {"response_format": {"type": "json_schema", "json_schema": wanted}}
+        schema = read_schema(request.schema)
+        grammar = _grammar_of(schema) if kind == "llama.cpp" else None
+        wanted = {"name": "answer", "schema": schema, "strict": True}
+        more = {"grammar": grammar} if grammar else {
+            "response_format": {"type": "json_schema", "json_schema": wanted}}
     if request.text_so_far:
         if kind not in ("vllm", "ollama"):
             raise BadRequest("This upstream engine can't go on from the middle of an answer.")
@@ -50,8 +57,10 @@ def text_call(request: GenerateRequest, prompt: str, model: str, kind: ServerKin
     if request.schema:
         if kind not in ("llama.cpp", "vllm"):
             raise BadGrammar("This upstream engine takes no schema for plain text.")
-        schema = _schema(request.schema)
-        body |= {"json_schema": schema} if kind == "llama.cpp" else {"structured_outputs": {"json": schema}}
+        schema = read_schema(request.schema)
+        grammar = _grammar_of(schema) if kind == "llama.cpp" else None
+        body |= {"grammar": grammar} if grammar else {"json_schema": schema} if kind == "llama.cpp" else {
+            "structured_outputs": {"json": schema}}
     return Call("/v1/completions", _encode(body))
 
 
@@ -98,11 +107,14 @@ def _common(request: GenerateRequest, model: str, kind: ServerKind) -> dict[str,
     return body
 
 
-def _schema(text: str) -> Any:
+def _grammar_of(schema: Mapping[str, Any]) -> str | None:
+    """The schema as a grammar without white space; None when only the server's own reading may hold it."""
     try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        raise BadGrammar("The schema is no JSON.") from None
+        return to_gbnf(schema_language(schema))
+    except RecursionError as error:
+        raise BadGrammar("The schema is nested too deep.") from error
+    except BeyondAutomaton:
+        return None
 
 
 def _encode(body: Mapping[str, Any]) -> bytes:

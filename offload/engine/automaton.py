@@ -7,7 +7,7 @@ costs 0.1 ms a token where a grammar over a whole vocabulary costs 8. Pure: must
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from offload.engine.language import Chars, Choice, Node, Row, Text, Times
+from offload.language import Chars, Choice, Node, Row, Text, Times
 
 __all__ = ["Automaton", "State"]
 

@@ -7,8 +7,8 @@ slower way. Pure: must not know tokens, models or requests.
 import re
 from dataclasses import dataclass, field
 
-from offload.engine.language import Chars, Choice, Node, Row, Text, Times, Unicode
-from offload.engine.schema import BeyondAutomaton
+from offload.language import Chars, Choice, Node, Row, Text, Times, Unicode
+from offload.schema import BeyondAutomaton
 
 __all__ = ["language_of_grammar"]
 

@@ -14,8 +14,8 @@ from llama_cpp.llama_grammar import json_schema_to_gbnf
 from offload.engine.automaton import Automaton, State
 from offload.engine.gbnf import language_of_grammar
 from offload.engine.library import Model
-from offload.engine.schema import BeyondAutomaton, read_schema, schema_language
 from offload.errors import BadGrammar
+from offload.schema import BeyondAutomaton, read_schema, schema_language
 
 __all__ = ["GRAMMAR_LIMIT_BYTES", "GrammarRule", "Pieces", "Rule", "SchemaRule", "rule_for"]
 

@@ -118,15 +118,31 @@ def test_a_grammar_goes_under_the_name_that_each_kind_knows():
 def test_a_schema_goes_as_each_interface_wants_it():
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
     chat = GenerateRequest(request_id="1", prompt=CHAT, schema=json.dumps(schema))
-    for kind in ("llama.cpp", "vllm", "ollama", "other"):
+    for kind in ("vllm", "ollama", "other"):
         assert body_of(chat_call(chat, "m", kind))["response_format"]["json_schema"]["schema"] == schema
     text = GenerateRequest(request_id="1", prompt=TextPrompt("x"), schema=json.dumps(schema))
-    assert body_of(text_call(text, "x", "m", "llama.cpp"))["json_schema"] == schema
     assert body_of(text_call(text, "x", "m", "vllm"))["structured_outputs"] == {"json": schema}
     with pytest.raises(BadGrammar):
         text_call(text, "x", "m", "other")
     with pytest.raises(BadGrammar):
         chat_call(GenerateRequest(request_id="1", prompt=CHAT, schema="{"), "m", "vllm")
+
+
+def test_where_grammars_are_taken_a_schema_goes_as_one_without_white_space():
+    schema = {"type": "object", "properties": {"n": {"enum": [3, 4]}}, "required": ["n"]}
+    chat = body_of(chat_call(GenerateRequest(request_id="1", prompt=CHAT, schema=json.dumps(schema)), "m", "llama.cpp"))
+    text = GenerateRequest(request_id="1", prompt=TextPrompt("x"), schema=json.dumps(schema))
+    plain = body_of(text_call(text, "x", "m", "llama.cpp"))
+    assert chat["grammar"] == plain["grammar"] and "response_format" not in chat and "json_schema" not in plain
+    assert chat["grammar"].startswith("root ::= ") and r'"{"' in chat["grammar"] and r"\n" not in chat["grammar"]
+
+
+def test_a_schema_beyond_our_grammars_is_left_to_the_server():
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^a$"}}, "required": ["a"]}
+    request = GenerateRequest(request_id="1", prompt=CHAT, schema=json.dumps(schema))
+    sent = body_of(chat_call(request, "m", "llama.cpp"))
+    assert sent["response_format"]["json_schema"]["schema"] == schema and "grammar" not in sent
+    assert body_of(text_call(request, "x", "m", "llama.cpp"))["json_schema"] == schema
 
 
 def test_what_can_not_be_asked_is_refused():

@@ -7,7 +7,7 @@ import re
 
 from hypothesis import strategies as st
 
-from offload.engine.language import Chars, Choice, Node, Row, Text, Times, Unicode
+from offload.language import Chars, Choice, Node, Row, Text, Times, Unicode
 
 __all__ = ["pattern", "sentences"]
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from offload.engine.formats.coercion import alternatives, fixed_values
 from offload.engine.formats.tools import DEPTH_LIMIT, Schema, Tool, kinds_of
-from offload.engine.language import Chars, Choice, Node, Row, Text, Times, Unicode, optional
-from offload.engine.numerals import decimal, integer
 from offload.errors import BadGrammar
+from offload.language import Chars, Choice, Node, Row, Text, Times, Unicode, optional
+from offload.numerals import decimal, integer
 
 __all__ = [
     "CONTROL_CHARS", "ITEMS_LIMIT", "STRING_LIMIT_CHARS", "Notation", "choice", "lengths", "members", "row",

@@ -11,8 +11,8 @@ from offload.engine.formats.errors import BadTools
 from offload.engine.formats.format import ToolFormat
 from offload.engine.formats.parser import AnswerParser
 from offload.engine.formats.tools import Tool
-from offload.engine.language import Node, to_gbnf
 from offload.engine.thinking import starts_inside, thought_marks
+from offload.language import Node, to_gbnf
 
 __all__ = ["SMALL_MODEL_PARAMETERS", "CallPlan", "NamedTool", "ToolChoice", "plan_calls"]
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from offload.engine.formats.scanner import BlockFactory
 from offload.engine.formats.tools import Tool
-from offload.engine.language import Node, to_gbnf
+from offload.language import Node, to_gbnf
 
 __all__ = ["CALLS_LIMIT", "MessageShape", "ToolFormat", "Trigger", "WrittenCall", "grammar"]
 

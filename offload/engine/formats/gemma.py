@@ -16,7 +16,7 @@ from offload.engine.formats.python_calls import (
 )
 from offload.engine.formats.scanner import Block, Opening
 from offload.engine.formats.tools import Tool
-from offload.engine.language import Node, Text, Times
+from offload.language import Node, Text, Times
 
 __all__ = ["Gemma"]
 

@@ -8,7 +8,7 @@ from offload.engine.formats.format import CALLS_LIMIT, MessageShape, Trigger, Wr
 from offload.engine.formats.scanner import Block, Opening
 from offload.engine.formats.tagged_calls import CLOSING, FUNCTION, OPENING, TaggedBlock
 from offload.engine.formats.tools import Tool
-from offload.engine.language import Node, Text, Times
+from offload.language import Node, Text, Times
 
 __all__ = ["HermesJson"]
 

@@ -8,7 +8,7 @@ from offload.engine.formats.format import CALLS_LIMIT, MessageShape, Trigger, Wr
 from offload.engine.formats.python_calls import PythonBlock, bare_openings, call_language, write_call
 from offload.engine.formats.scanner import Block, Opening
 from offload.engine.formats.tools import Tool
-from offload.engine.language import Node, Text, Times
+from offload.language import Node, Text, Times
 
 __all__ = ["Lfm2"]
 

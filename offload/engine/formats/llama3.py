@@ -8,7 +8,7 @@ from offload.engine.formats.format import MessageShape, Trigger, WrittenCall
 from offload.engine.formats.json_calls import JsonBlock
 from offload.engine.formats.scanner import Block, Opening
 from offload.engine.formats.tools import Tool
-from offload.engine.language import Node, Text
+from offload.language import Node, Text
 
 __all__ = ["Llama3"]
 

@@ -20,7 +20,7 @@ from offload.engine.formats.format import CALLS_LIMIT, MessageShape, Trigger, Wr
 from offload.engine.formats.qwen_xml import written_value
 from offload.engine.formats.scanner import NOT_A_CALL, Block, Opening
 from offload.engine.formats.tools import Tool
-from offload.engine.language import Node, Text, Times, Unicode
+from offload.language import Node, Text, Times, Unicode
 
 __all__ = ["MiniCpm5"]
 

@@ -13,7 +13,7 @@ from offload.engine.formats.json_calls import JsonExtent, calls_from_json
 from offload.engine.formats.loose_values import read_python_calls
 from offload.engine.formats.scanner import Opening
 from offload.engine.formats.tools import Tool
-from offload.engine.language import Node, Text
+from offload.language import Node, Text
 
 __all__ = ["PythonBlock", "bare_openings", "call_language", "calls_from_python", "write_call"]
 

@@ -18,7 +18,7 @@ from offload.engine.formats.format import CALLS_LIMIT, MessageShape, Trigger, Wr
 from offload.engine.formats.scanner import Block, Opening
 from offload.engine.formats.tagged_calls import CLOSING, FUNCTION, OPENING, FunctionBlock, TaggedBlock
 from offload.engine.formats.tools import Schema, Tool, kinds_of
-from offload.engine.language import Node, Text, Times
+from offload.language import Node, Text, Times
 
 __all__ = ["QwenXml", "written_value"]
 

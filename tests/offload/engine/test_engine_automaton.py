@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offload.engine.automaton import Automaton
-from offload.engine.language import Chars, Choice, Row, Text, Times, Unicode, optional, to_gbnf
-from offload.engine.schema import BeyondAutomaton, read_schema, schema_language
 from offload.errors import BadGrammar
+from offload.language import Chars, Choice, Row, Text, Times, Unicode, optional, to_gbnf
+from offload.schema import BeyondAutomaton, read_schema, schema_language
 
 CALL = {
     "anyOf": [

@@ -19,9 +19,9 @@ from offload.engine.jump import JumpWriter
 from offload.engine.rules import SchemaRule
 from offload.engine.sampling import Sampler
 from offload.engine.scheduler import Events, Scheduler
-from offload.engine.schema import schema_language
 from offload.engine.writing import PlainWriter, Writer
 from offload.ports import Finished, GenerateRequest, Piece, Started, TextPrompt
+from offload.schema import schema_language
 
 END = 0
 

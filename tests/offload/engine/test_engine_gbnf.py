@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from node.agent.copy_grammar import copy_grammar, parse_copy
 from offload.engine.automaton import Automaton
 from offload.engine.gbnf import language_of_grammar
-from offload.engine.language import to_gbnf
 from offload.engine.library import Model
 from offload.engine.rules import GrammarRule, SchemaRule, rule_for
-from offload.engine.schema import BeyondAutomaton, schema_language
+from offload.language import to_gbnf
+from offload.schema import BeyondAutomaton, schema_language
 
 OBJECT = r'''root ::= "{\"name\": \"" [^"\\\x00-\x1f]{1,24} "\", \"count\": " [1-9] [0-9]{0,3} "}"'''
 

@@ -14,8 +14,8 @@ from offload.engine.context import Context
 from offload.engine.jump import JumpWriter
 from offload.engine.rules import SchemaRule
 from offload.engine.sampling import Sampler
-from offload.engine.schema import schema_language
 from offload.errors import BadGrammar
+from offload.schema import schema_language
 
 CITY = {"type": "object", "required": ["city", "unit"], "properties": {
     "city": {"type": "string", "maxLength": 30}, "unit": {"enum": ["celsius", "fahrenheit"]}}}

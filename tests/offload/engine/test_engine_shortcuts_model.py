@@ -16,14 +16,14 @@ from offload.engine.answer import prepare_answer
 from offload.engine.automaton import Automaton
 from offload.engine.chat import PromptReader
 from offload.engine.context import Context
-from offload.engine.language import to_gbnf
 from offload.engine.library import Model
 from offload.engine.rules import GrammarRule, SchemaRule
 from offload.engine.sampling import Sampler
 from offload.engine.scheduler import Events, Scheduler
-from offload.engine.schema import schema_language
 from offload.errors import BadGrammar
+from offload.language import to_gbnf
 from offload.ports import ChatPrompt, Finished, GenerateRequest, Message, Piece, TextPrompt
+from offload.schema import schema_language
 
 pytestmark = pytest.mark.model
 

@@ -16,7 +16,7 @@ from offload.engine.formats.detection import FORMATS
 from offload.engine.formats.format import ToolFormat, WrittenCall, grammar
 from offload.engine.formats.parser import AnswerParser
 from offload.engine.formats.tools import Tool, read_tools
-from offload.engine.language import Node, Text
+from offload.language import Node, Text
 
 SENTENCES: dict[tuple[str, bool], st.SearchStrategy[str]] = {}
 AUTOMATA = {one.name: Automaton(one.language(TOOLS, parallel=True)) for one in FORMATS}

@@ -7,8 +7,8 @@ behind the point and no exponent. Pure: must not know schemas beyond the four wo
 from collections.abc import Mapping
 from typing import Any
 
-from offload.engine.language import Chars, Choice, Node, Row, Text, Times
 from offload.errors import BadGrammar
+from offload.language import Chars, Choice, Node, Row, Text, Times
 
 __all__ = ["decimal", "integer"]
 

@@ -9,9 +9,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from offload.engine.language import Chars, Choice, Node, Row, Text, Times, Unicode, optional
-from offload.engine.numerals import decimal, integer
 from offload.errors import BadGrammar
+from offload.language import Chars, Choice, Node, Row, Text, Times, Unicode, optional
+from offload.numerals import decimal, integer
 
 __all__ = ["SCHEMA_LIMIT_BYTES", "BeyondAutomaton", "read_schema", "schema_language"]
 
@@ -65,11 +65,11 @@ def read_schema(text: str) -> dict[str, Any]:
         raise BadGrammar("The schema is too long.")
     try:
         schema = json.loads(text)
+        _refuse_foreign(schema)
     except (ValueError, RecursionError) as error:
         raise BadGrammar("The schema is no JSON, or nested too deep.") from error
     if not isinstance(schema, dict):
         raise BadGrammar("The schema is no JSON object.")
-    _refuse_foreign(schema)
     return schema
 
 
