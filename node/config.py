@@ -98,7 +98,7 @@ class ModelsConfig:
     """Models on this machine."""
 
     folders: tuple[str, ...] = _setting((), "more folders with .gguf files, besides kith's own", _folders)
-    default: str = _setting("", "the model that answers here; empty: the smallest one found")
+    default: str = _setting("", "the model that answers here; empty: the first sound one, by file name")
     threads: int = _setting(0, "processor threads for a model; 0: as many as there are cores", _within(0, 256))
     context_tokens: int = _setting(4096, "longest conversation a model here can hold", _within(512, 1_048_576))
     memory_mb: int = _setting(0, "memory limit of a model's process; 0: by the model's size", _within(0, 2**20))
@@ -122,7 +122,9 @@ class UpstreamConfig:
 class SourcesConfig:
     """The owner's own data."""
 
-    calendar: str = _setting("", "folder of .ics files; empty: kith's own data folder", _folders)
+    calendar: str = _setting(
+        "", "folder of .ics files, yours but for one named after a contact (dana.ics); empty: kith's own data folder",
+        _folders)
     contacts: str = _setting("", "folder of .vcf files; empty: kith's own data folder", _folders)
     notes: str = _setting("", "folder of notes; empty: kith's own data folder", _folders)
     files: tuple[str, ...] = _setting((), "folders whose files the agent may read", _folders)

@@ -1,15 +1,18 @@
 """The owner's calendars: a folder of .ics files, read in windows of UTC, written event by event.
 
-`owner.ics` (also `owner-work.ics`, `owner/any.ics`) is the owner's; every other file is the calendar of the person
-it is named after: `dana.ics` or `dana-whitfield.ics`. A file or event that cannot be read is reported by `problems`
-and never overwritten; all others still count. Must not know tools, labels or what a request said. Blocking: run it
-in a thread.
+Every file is the owner's unless it is named after exactly one person in the address book, `dana.ics` or
+`dana-whitfield.ics`: a calendar of nobody known makes the owner busy rather than vanish. Files named `owner`
+(`owner.ics`, `owner-work.ics`, `owner/any.ics`) are the owner's whoever is known, and new events go to `owner.ics`. A
+file or event that cannot be read is reported by `problems` and never overwritten; all others still count. Must not know
+tools, labels or what a request said. Blocking: run it in a thread.
 """
 
 import re
 import threading
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -61,8 +64,8 @@ class Calendars:
         self, root: Path, zone: ZoneInfo, *, people: Callable[[], Iterable[str]] = tuple,
         owner_file: str = f"{OWNER}.ics",
     ) -> None:
-        """zone reads times without one; people gives the known full names, so that `dana.ics` is not taken for
-        either of two Danas."""
+        """zone reads times without one; people gives the known full names, which say whose `dana.ics` is: the only
+        Dana's, and the owner's when nobody or more than one is called so."""
         self._folder = Folder(root, size_limit_bytes=SIZE_LIMIT_BYTES)
         self._zone = zone
         self._people = people
@@ -231,10 +234,12 @@ class Calendars:
 
     def _of(self, person: str | None) -> list[_File]:
         files = self._load()
+        stems = _stems_of_one({_slug(name) for name in self._people()})
+        others = {file.info.name for file in files if not _is_owner(file.info.name) and _stem(file.info.name) in stems}
         if person is None:
-            return [file for file in files if _is_owner(file.info.name)]
+            return [file for file in files if file.info.name not in others]
         names = self._slugs(person)
-        return [file for file in files if not _is_owner(file.info.name) and _slug(Path(file.info.name).stem) in names]
+        return [file for file in files if file.info.name in others and _stem(file.info.name) in names]
 
     def _slugs(self, person: str) -> set[str]:
         """The file names that mean this person: the whole name, and the first name when nobody else known has it."""
@@ -243,10 +248,20 @@ class Calendars:
         return {_slug(person)} if others else {_slug(person), first}
 
 
+def _stems_of_one(known: AbstractSet[str]) -> set[str]:
+    """The file names that mean exactly one of these people: whole names, and first names that only one of them has."""
+    first_names = Counter(map(_first_name, known))
+    return {*known, *(name for name, people in first_names.items() if people == 1)}
+
+
 def _is_owner(name: str) -> bool:
     first = name.split("/")[0]
     stem = first if "/" in name else Path(first).stem
     return bool(re.fullmatch(rf"{OWNER}([-_ ].*)?", stem, re.IGNORECASE))
+
+
+def _stem(name: str) -> str:
+    return _slug(Path(name).stem)
 
 
 def _slug(name: str) -> str:

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from node.sources.errors import NotThere
+from node.sources.event import NewEvent
 from node.sources.ics import Calendars
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -117,6 +118,42 @@ def test_two_people_of_one_first_name(tmp_path: Path) -> None:
     (tmp_path / "dana_whitfield.ics").write_text((tmp_path / "dana.ics").read_text())
     assert two.known("Dana Whitfield")
     assert not two.known("Dana Berg")
+
+
+MEETING = event("UID:1", "SUMMARY:x", "DTSTART:20260324T100000Z", "DTEND:20260324T110000Z")
+
+
+@pytest.mark.parametrize("name", ["e.ics", "work.ics", "Dana's school.ics", "dana/home.ics", "dana.ical.ics"])
+def test_a_file_named_after_nobody_known_is_the_owners(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(calendar(MEETING))
+    found = Calendars(tmp_path, BERLIN, people=lambda: ["Dana Whitfield"])
+    assert [each.calendar for each in found.events(days(date(2026, 3, 24)))] == [name]
+    assert found.busy(days(date(2026, 3, 24))) == [(utc("2026-03-24T10:00"), utc("2026-03-24T11:00"))]
+    assert not found.known("Dana Whitfield") and not found.known(Path(name).stem)
+    assert (found.find("1"), found.problems()) == (name, [])
+
+
+def test_a_file_is_somebody_elses_only_while_exactly_one_contact_has_its_name(tmp_path: Path) -> None:
+    (tmp_path / "dana.ics").write_text(calendar(MEETING))
+    (tmp_path / "owner-dana.ics").write_text(calendar())
+    people: list[str] = []
+    found = Calendars(tmp_path, BERLIN, people=lambda: people)
+    taken = [(utc("2026-03-24T10:00"), utc("2026-03-24T11:00"))]
+    assert found.busy(days(date(2026, 3, 24))) == taken and not found.known("Dana Whitfield")
+    people.append("Dr. Dana Whitfield")
+    assert found.busy(days(date(2026, 3, 24))) == []
+    assert found.busy(days(date(2026, 3, 24)), person="Dr. Dana Whitfield") == taken
+    people.append("Dana Berg")
+    assert found.busy(days(date(2026, 3, 24))) == taken and not found.known("Dana Berg")
+
+
+def test_new_events_go_to_the_owners_file_whatever_else_is_there(tmp_path: Path) -> None:
+    (tmp_path / "work.ics").write_text(calendar(MEETING))
+    found = Calendars(tmp_path, BERLIN)
+    new = NewEvent("2", "Dentist", utc("2026-03-25T10:00"), utc("2026-03-25T11:00"))
+    assert found.create_event(new, stamp=utc("2026-03-01T00:00")).file == "owner.ics"
+    assert len(found.events(days(date(2026, 3, 24), 2))) == 2
 
 
 # ------------------------------------------------------------ corner cases of the format
