@@ -28,6 +28,7 @@
     |   +-- PassphraseNeeded            the key file is locked
     |   +-- WrongPassphrase             the passphrase does not open it
     |   +-- DamagedKeyFile              the key file cannot be understood
+    |   +-- KeyMissing                  there is a database but no key file
     +-- BugError                   70   kith is at fault, or is installed wrongly
         +-- ForeignPackage              another package shadows one of ours
 
@@ -40,8 +41,8 @@ from typing import Any
 __all__ = [
     "EXIT_BUG", "EXIT_FAILED", "EXIT_MODEL_MISSING", "EXIT_NOT_PAIRED", "EXIT_NOT_RUNNING", "EXIT_OK", "EXIT_REFUSED",
     "EXIT_UNREACHABLE", "EXIT_USAGE",
-    "AmbiguousPeer", "BugError", "ConfigError", "DamagedKeyFile", "ForeignPackage", "IdentityError", "KithError",
-    "LooseFileMode", "MigrationFailed", "ModelMissing", "NameTaken", "NewerSchema", "NodeAlreadyRunning",
+    "AmbiguousPeer", "BugError", "ConfigError", "DamagedKeyFile", "ForeignPackage", "IdentityError", "KeyMissing",
+    "KithError", "LooseFileMode", "MigrationFailed", "ModelMissing", "NameTaken", "NewerSchema", "NodeAlreadyRunning",
     "NodeNotRunning", "NotPaired", "PairingClosed", "PairingError", "PairingInterrupted", "PairingRefused",
     "PassphraseNeeded", "PathTooLong", "PeerUnreachable", "PolicyRefused",
     "StorageError", "StoreClosed", "StoreConflict", "UnknownPeer", "UsageError",
@@ -175,7 +176,7 @@ class PairingClosed(PairingError):
 
 
 class PairingRefused(PairingError):
-    """The pairing was refused; this code is used up."""
+    """The pairing was refused; nothing was stored."""
 
     code = "pairing_refused"
 
@@ -265,6 +266,13 @@ class DamagedKeyFile(IdentityError):
 
     code = "damaged_key_file"
     hint = "Restore it from a backup, or move it away to start as a new device: kith up"
+
+
+class KeyMissing(IdentityError):
+    """This data folder has a database but no key."""
+
+    code = "key_missing"
+    hint = "Put identity.json back from a backup, or move kith.db away to start as a new device: kith up"
 
 
 class BugError(KithError):

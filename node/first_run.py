@@ -8,7 +8,7 @@ from pathlib import Path
 
 from node.clock import Entropy
 from node.config import load, set_value
-from node.errors import PassphraseNeeded
+from node.errors import KeyMissing, PassphraseNeeded
 from node.identity import keystore
 from node.identity.keystore import Identity
 from node.paths import Paths
@@ -31,12 +31,15 @@ def read_passphrase(env: Mapping[str, str]) -> str | None:
 
 
 def prepare(paths: Paths, entropy: Entropy, *, name: str | None = None, passphrase: str | None = None) -> Identity:
-    """This device's identity, with its folders and name in place. Raises KithError.
+    """This device's identity, with its folders and name in place. Raises KithError, KeyMissing rather than make a new
+    identity beside a database that it could not open.
 
     A passphrase given here locks a key that is not locked yet, and opens one that is.
     """
     paths.prepare()
     is_new = not paths.identity_file.exists()
+    if is_new and paths.database.exists() and paths.database.stat().st_size:
+        raise KeyMissing(f"This data folder has a database but no key: {paths.identity_file} is missing.")
     identity = keystore.load_or_create(paths.identity_file, entropy, passphrase)
     if passphrase is not None and (is_new or not keystore.is_locked(paths.identity_file)):
         keystore.set_passphrase(paths.identity_file, identity, passphrase, entropy)

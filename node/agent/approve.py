@@ -80,12 +80,18 @@ class Approvals:
 
     async def finish_interrupted(self) -> Sequence[Effect]:
         """Apply what was approved before a crash and is not known to be applied; the effects that are now in place.
-        One that is refused is recorded so and logged."""
+        One that is refused is recorded so and logged; one that fails otherwise is logged and tried at the next start.
+        Never raises: what cannot be finished must not keep the node from starting."""
         finished: list[Effect] = []
-        for entry in await self._journal.unfinished():
+        try:
+            entries = await self._journal.unfinished()
+        except Exception as error:  # damage in one row; its text may be personal, so the type only
+            _log.error("interrupted writes could not be read: %s", type(error).__name__)
+            return []
+        for entry in entries:
             try:
                 await self._apply(entry.effect)
-            except (ToolError, LookupError) as error:
+            except Exception as error:  # a tool, its files or the disk: whatever it is, it is this write's alone
                 _log.warning("an approved %s could not be finished: %s", entry.effect.tool, type(error).__name__)
                 continue
             finished.append(entry.effect)

@@ -18,7 +18,7 @@ from node import first_run, log, selfcheck
 from node.config import load
 from node.daemon.composition import Composition
 from node.daemon.life import Node
-from node.errors import KithError
+from node.errors import KithError, StorageError
 from node.identity import keystore
 from node.net.lock import NodeLock
 from node.paths import Paths
@@ -53,16 +53,21 @@ def run_node(arguments: Sequence[str], composition: Composition) -> int:
             print("Press Ctrl-C to stop.", flush=True)
             node = Node(config, paths, identity, composition, lambda: print("ready", flush=True))
             trio.run(node.run, strict_exception_groups=True)
-    except KithError as error:
-        print(f"kith: {error.text}\n  {error.hint}", file=sys.stderr)
-        return error.exit_code
+    except (KithError, OSError) as error:
+        return _end(_known_errors(error))
     except BaseExceptionGroup as group:
-        known = _first_known(group)
-        if known is None:
+        known = _known_errors(group)
+        if not known:
             raise
-        print(f"kith: {known.text}\n  {known.hint}", file=sys.stderr)
-        return known.exit_code
+        return _end(known)
     return 0
+
+
+def _end(errors: Sequence[KithError]) -> int:
+    """Say every error, each once; the exit code of the first comes back."""
+    for text in dict.fromkeys(f"kith: {error.text}\n  {error.hint}" for error in errors):
+        print(text, file=sys.stderr)
+    return errors[0].exit_code
 
 
 def _ask_passphrase(paths: Paths) -> str | None:
@@ -72,17 +77,18 @@ def _ask_passphrase(paths: Paths) -> str | None:
     return getpass.getpass("Passphrase of this device's key: ")
 
 
-def _first_known(group: BaseExceptionGroup[BaseException]) -> KithError | None:
-    """The one error of ours in a group, when there is nothing else in it."""
-    leaves: list[BaseException] = []
-    pending: list[BaseException] = [group]
-    while pending:
-        error = pending.pop()
-        if isinstance(error, BaseExceptionGroup):
-            pending += error.exceptions
-        else:
-            leaves.append(error)
-    return leaves[0] if len(leaves) == 1 and isinstance(leaves[0], KithError) else None
+def _known_errors(error: BaseException) -> list[KithError]:
+    """Every error in it as one of ours, in the order of the parts that failed; empty when one is a fault of kith's."""
+    if isinstance(error, BaseExceptionGroup):
+        found = [_known_errors(one) for one in error.exceptions]
+        return [one for known in found for one in known] if all(found) else []
+    if isinstance(error, KithError):
+        return [error]
+    if isinstance(error, OSError):
+        place = f" ({error.filename})" if error.filename else ""
+        text = f"The system refused something: {error.strerror or type(error).__name__}{place}."
+        return [StorageError(text, hint="Check the disk and the folder: df -h, kith doctor")]
+    return []
 
 
 def main() -> None:

@@ -7,18 +7,24 @@ import trio
 from node import selfcheck
 from node.api.views import Check, DoctorView
 from node.clock import Clock
+from node.daemon.persevering import in_words
 from node.daemon.vault import FollowingVault
+from node.errors import KithError
 from node.paths import Paths
 from node.privacy.ledger import Ledger
 from node.scan.client import ScanWorker
 from node.sources.ics import Calendars
 from node.sources.vcf import Contacts
+from node.store import settings
 from node.store.database import Database
+from offload.errors import OffloadError
 from offload.ports import Engine
 
-__all__ = ["Doctor"]
+__all__ = ["MISSING_KEY", "Doctor"]
 
 DEADLINE_S = 20.0
+MISSING_KEY = "ledger.missing"
+"""The setting that holds how many ledger entries an emptied or replaced database lacks."""
 
 
 class Doctor:
@@ -50,7 +56,10 @@ class Doctor:
             ("vault", self._look_at_sources),
         ):
             with trio.move_on_after(DEADLINE_S) as deadline:
-                checks += await look()
+                try:
+                    checks += await look()
+                except (KithError, OffloadError, OSError) as error:  # one that fails must not hide the others
+                    checks.append(Check(name=name, state="problem", text=in_words(error)))
             if deadline.cancelled_caught:
                 checks.append(Check(name=name, state="problem", text=f"no answer within {DEADLINE_S:.0f} s"))
         checks.append(self._look_at_guard())
@@ -63,6 +72,10 @@ class Doctor:
         damage = await self._database.check()
         if damage:
             return [Check(name="database", state="problem", text="; ".join(damage[:3]), hint="Restore a backup.")]
+        missing = await self._database.read(settings.get, MISSING_KEY)
+        if missing:
+            text = f"the database was emptied or replaced: {missing} ledger entries are missing"
+            return [Check(name="database", state="warning", text=text, hint="Restore a backup if that was not you.")]
         return [Check(name="database", state="ok", text="every page is sound")]
 
     async def _look_at_ledger(self) -> list[Check]:
@@ -73,7 +86,14 @@ class Doctor:
         return [Check(name="ledger", state="problem", text=found, hint="See: kith ledger verify")]
 
     async def _look_at_engine(self) -> list[Check]:
+        broken = [
+            Check(name="model", state="warning", text=f"{info.name} is broken: {info.broken}",
+                  hint=f"Remove it, or put a whole file in its place: kith models info {info.name}")
+            for info in await self._engine.models() if info.broken
+        ][:5]
         health = await self._engine.health()
+        if health.state == "no_model" and broken:
+            return broken
         if health.state == "no_model":
             return [Check(name="model", state="warning", text="no model on this device",
                           hint="Add one: kith models add FILE.gguf. Peers can still compute for you.")]
@@ -82,12 +102,13 @@ class Doctor:
         wedged = health.state == "ready" and bool(health.detail)
         state = "problem" if health.state == "quarantined" else "warning" if wedged else "ok"
         return [Check(name="model", state=state, text=text + (f"; {health.detail}" if health.detail else "")),
-                *_box("engine box", health.box), *_box("scan box", self._scan.box)]
+                *broken, *_box("engine box", health.box), *_box("scan box", self._scan.box)]
 
     async def _look_at_sources(self) -> list[Check]:
         await self._vault.refresh()
         problems = await trio.to_thread.run_sync(lambda: [*self._calendars.problems(), *self._contacts.problems()])
-        found = [Check(name="sources", state="warning", text=str(problem), hint="Mend or remove that file.")
+        found = [Check(name="sources", state="warning", text=f"{problem.source}: {problem.reason}",
+                       hint="Mend or remove that file.")
                  for problem in problems[:5]]
         return [*found, Check(name="vault", state="ok", text=f"{self._vault.size or 0} personal values are known")]
 

@@ -21,11 +21,13 @@ from node.daemon.asking import Asking
 from node.daemon.bench import Bench
 from node.daemon.composition import Composition
 from node.daemon.control import Control, Figures
+from node.daemon.doctor import MISSING_KEY
 from node.daemon.evaluation import Evaluating
 from node.daemon.lan import lan_addresses
 from node.daemon.messages import Messages
 from node.daemon.pairing import Pairing
 from node.daemon.parts import Parts, build_parts
+from node.daemon.persevering import Persevering
 from node.identity.keystore import Identity
 from node.identity.pair import PairingDriver
 from node.net.addresses import parse
@@ -42,6 +44,7 @@ log = logging.getLogger(__name__)
 
 PORT_KEY = "net.port"
 REFRESH_S = 1.0
+RETRY_S = 30.0
 ADVERT_EVERY = 5
 GOODBYE_S = 1.0
 CLOSE_S = 5.0
@@ -106,6 +109,7 @@ class Node:
         crashed = await parts.ledger.close_crashed(purposes=CRASHED_PURPOSES)
         if crashed:
             log.info("%d requests were cut off by the last stop", crashed)
+        await self._note_missing(parts, database)
         await parts.roster.load()
         async with trio.open_nursery() as nursery:
             self._attach_control(parts)
@@ -113,7 +117,7 @@ class Node:
                 await nursery.start(run)
             if parts.outside is not None:
                 await nursery.start(parts.outside.run)
-            await parts.serving.refresh_adverts()
+            await Persevering("reading the models").attempt(parts.serving.refresh_adverts)
             finished = await parts.agent.start()
             if finished:
                 log.info("%d writes that a stop had interrupted are in place now", finished)
@@ -130,6 +134,14 @@ class Node:
             with trio.move_on_after(GOODBYE_S):
                 await parts.networking.leave("shutdown")
             nursery.cancel_scope.cancel()
+
+    async def _note_missing(self, parts: Parts, database: Database) -> None:
+        """Notice a database that was emptied or replaced, and keep it in mind: the next ledger entry hides it."""
+        missing = await parts.ledger.missing_at_end()
+        if missing:
+            log.warning("the database was emptied or replaced: %d ledger entries are missing", missing)
+            before = int(await database.read(settings.get, MISSING_KEY) or 0)
+            await database.write(settings.put, MISSING_KEY, str(max(before, missing)))
 
     async def _let_answers_end(self, parts: Parts) -> None:
         """Give running answers for peers node.drain_s seconds, none in a hurry; refuse new ones meanwhile. Whom an
@@ -185,7 +197,9 @@ class Node:
         services.models = parts.shelf
         services.bench = Bench(parts.engine)
         services.evaluating = Evaluating(parts.engine, parts.history.load)
-        services.messages = Messages(database, parts.outbox, parts.deliverer, parts.roster, parts.desk)
+        services.messages = Messages(
+            database, parts.outbox, parts.deliverer, parts.roster, parts.desk, composition.clock
+        )
         services.searching = parts.searching
         services.conversations = parts.conversations
 
@@ -200,8 +214,12 @@ class Node:
     async def _keep_port(self, parts: Parts, database: Database) -> None:
         """Remember the port that was chosen, so that peers find this node again after a restart."""
         await parts.networking.listening.wait()
-        port = parse(parts.networking.addresses()[0]).port
-        await database.write(settings.put, PORT_KEY, str(port))
+        listening = parts.networking.addresses()
+        if not listening:
+            return
+        port = str(parse(listening[0]).port)
+        put = partial(database.write, settings.put, PORT_KEY, port)
+        await Persevering("keeping the port").until_done(put, every_s=RETRY_S)
 
     def _lan(self, parts: Parts) -> list[str]:
         if not self._config.settings.net.pair_lan:
@@ -217,30 +235,40 @@ class Node:
     # -- background --
 
     async def _index(self, parts: Parts) -> None:
-        await parts.searching.start()
+        await Persevering("bringing the index up to date").until_done(parts.searching.start, every_s=RETRY_S)
 
     async def _keep_figures(self, parts: Parts, database: Database) -> None:
         """Refresh what status shows, expire old messages, and tell peers of changed models."""
+        reading, expiring, telling = map(
+            Persevering, ("reading the figures", "expiring old messages", "reading the models")
+        )
         ready = False
         rounds = 0
         while True:
             if not ready and parts.networking.stage == "ready":
                 ready = True
                 self._on_ready()
-            self._waiting = await database.read(mail.waiting)
-            entries, left, kept_back = await parts.ledger_desk.today()
-            health = await _health(parts)
-            self._control.figures = Figures(
-                queued_messages=sum(self._waiting.values()), left_entries=entries, left_bytes=left, kept_back=kept_back,
-                model=health.model.name if health and health.model else None,
-                model_state=health.state if health else "unknown",
-            )
+            await reading.attempt(partial(self._read_figures, parts, database))
             if rounds % ADVERT_EVERY == 0:
-                await parts.outbox.expire()
-                if await parts.serving.refresh_adverts():
-                    parts.networking.readvertise()
+                await expiring.attempt(parts.outbox.expire)
+                await telling.attempt(partial(_tell_of_models, parts))
             rounds += 1
             await trio.sleep(REFRESH_S)
+
+    async def _read_figures(self, parts: Parts, database: Database) -> None:
+        self._waiting = await database.read(mail.waiting)
+        entries, left, kept_back = await parts.ledger_desk.today()
+        health = await _health(parts)
+        self._control.figures = Figures(
+            queued_messages=sum(self._waiting.values()), left_entries=entries, left_bytes=left, kept_back=kept_back,
+            model=health.model.name if health and health.model else None,
+            model_state=health.state if health else "unknown",
+        )
+
+
+async def _tell_of_models(parts: Parts) -> None:
+    if await parts.serving.refresh_adverts():
+        parts.networking.readvertise()
 
 
 async def _cancel_after(event: trio.Event, scope: trio.CancelScope) -> None:

@@ -3,13 +3,14 @@
 Must not know streams or how a message is delivered.
 """
 
+import logging
 from datetime import datetime
 
 from node.api.views import InboxMessage, OutboxMessage, SentView
-from node.clock import from_ms
+from node.clock import Clock, from_ms, to_ms
 from node.daemon.owner import OwnerDesk
 from node.daemon.peers import Roster
-from node.errors import UnknownPeer
+from node.errors import StorageError, UnknownPeer
 from node.mail.deliver import Deliverer
 from node.mail.outbox import Outbox
 from node.store import mail
@@ -17,18 +18,22 @@ from node.store.database import Database
 
 __all__ = ["Messages"]
 
+log = logging.getLogger(__name__)
+
 
 class Messages:
     """The owner's inbox and outbox."""
 
     def __init__(
-        self, database: Database, outbox: Outbox, deliverer: Deliverer, roster: Roster, desk: OwnerDesk
+        self, database: Database, outbox: Outbox, deliverer: Deliverer, roster: Roster, desk: OwnerDesk,
+        clock: Clock,
     ) -> None:
         self._database = database
         self._outbox = outbox
         self._deliverer = deliverer
         self._roster = roster
         self._desk = desk
+        self._clock = clock
 
     async def send(self, to: str, body: str) -> SentView:
         """Queue a message durably and ring the deliverer."""
@@ -41,13 +46,19 @@ class Messages:
         return SentView(message_id=row.message_id, to=peer.name, state=row.state.value)
 
     async def inbox(self, limit: int) -> list[InboxMessage]:
-        """Newest first."""
+        """Newest first. What was shown, and what is older, counts as read: that makes room for more of its sender."""
+        rows = await self._database.read(mail.inbox, limit=limit)
+        if any(row.read_ms is None for row in rows):
+            try:
+                await self._database.write(mail.mark_read, rows[0].arrival, to_ms(self._clock.now()))
+            except StorageError as error:
+                log.warning("messages that are shown could not be marked as read: %s", error.text)
         return [
             InboxMessage(
                 message_id=row.message_id, sender=self._roster.name_of(row.peer_id), seq=row.seq,
                 received=_text(from_ms(row.received_ms)), body=row.body,
             )
-            for row in await self._database.read(mail.inbox, limit=limit)
+            for row in rows
         ]
 
     async def outbox(self, limit: int) -> list[OutboxMessage]:

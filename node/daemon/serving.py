@@ -5,6 +5,7 @@ Must not know how a service does its work.
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from importlib.metadata import version
 
 import trio
@@ -12,6 +13,7 @@ import trio
 from node.daemon.grants import Grants
 from node.daemon.networking import Networking
 from node.daemon.peers import Roster
+from node.daemon.persevering import Persevering
 from node.mail.deliver import Deliverer
 from node.mail.receive import Receiver
 from node.net.events import LinkDown, LinkUp, ModelsAdvertised, NetEvent, Refused
@@ -95,7 +97,7 @@ class Serving:
         """Read what the engine can serve; True when it changed."""
         found = tuple(
             ModelAdvert(info.name, info.digest, max(1, info.context_tokens), info.loaded)
-            for info in await self._engine.models()
+            for info in await self._engine.models() if not info.broken
         )
         if self._leaving:
             return False
@@ -127,7 +129,8 @@ class Serving:
                 log.debug("network: %s", type(event).__name__)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Note contacts durably, until cancelled."""
+        """Note contacts durably, until cancelled. One that cannot be written down is noted at the next greeting."""
         task_status.started()
+        noting = Persevering("noting a contact")
         async for peer_id in self._contacted:
-            await self._roster.note_contact(peer_id)
+            await noting.attempt(partial(self._roster.note_contact, peer_id))

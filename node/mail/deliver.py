@@ -111,11 +111,15 @@ class Deliverer:
         try:
             while lane.reachable:
                 bell = lane.news
-                marks = await self._database.read(mail.marks, peer_id)
-                if marks.acked >= marks.allocated:
-                    await bell.wait()
-                    continue
-                if await self._deliver(peer_id, lane):
+                try:
+                    if not await self._has_more(peer_id):
+                        await bell.wait()
+                        continue
+                    forward = await self._deliver(peer_id, lane)
+                except KithError as error:  # a full or failing disk: what waits here is tried again
+                    log.warning("messages to %s wait: %s", peer_id, error.text)
+                    forward = False
+                if forward:
                     retry_s = RETRY_FIRST_S
                     continue
                 with trio.move_on_after(retry_s):
@@ -123,6 +127,10 @@ class Deliverer:
                 retry_s = min(retry_s * 2, RETRY_MOST_S)
         finally:
             lane.running = False
+
+    async def _has_more(self, peer_id: str) -> bool:
+        marks = await self._database.read(mail.marks, peer_id)
+        return marks.acked < marks.allocated
 
     async def _deliver(self, peer_id: str, lane: _Lane) -> bool:
         """One stream's life; True when it brought something forward."""
@@ -138,7 +146,7 @@ class Deliverer:
         stream = _MailStream(channel, peer, lane, self._database, self._egress, self._clock)
         try:
             await stream.run()
-        except* (KithError, ChannelError, RemoteProtocolError) as errors:   # they come out of a nursery, in a group
+        except* (KithError, ChannelError, RemoteProtocolError, trio.TooSlowError) as errors:  # in a nursery's group
             log.info("the mail stream to %s ended: %s", peer_id, _code_of(errors))
         finally:
             await channel.reset()

@@ -11,9 +11,10 @@ from collections.abc import Callable
 import trio
 
 from node.clock import Clock, to_ms
+from node.errors import KithError
 from node.store import mail
 from node.store.database import Database
-from node.store.mail import Incoming, Receipt
+from node.store.mail import INBOX_ROOM, InboxRoom, Incoming, Receipt
 from protocol.channel import FrameChannel
 from protocol.errors import ChannelClosed, ChannelError, DeadlinePassed, RemoteProtocolError
 from protocol.fields import Frame
@@ -30,8 +31,12 @@ IDLE_S = 3600.0
 class Receiver:
     """Takes messages of peers into the inbox. on_stored hears of each new one (peer id, message id)."""
 
-    def __init__(self, database: Database, clock: Clock, on_stored: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, on_stored: Callable[[str, str], None], room: InboxRoom = INBOX_ROOM
+    ) -> None:
+        """room: how much of one peer may wait unread."""
         self._database = database
+        self._room = room
         self._clock = clock
         self._on_stored = on_stored
 
@@ -44,8 +49,17 @@ class Receiver:
             log.info("%s left before it was refused: %s", channel.peer_id, error.code)
 
     async def serve(self, channel: FrameChannel) -> None:
-        """Receive until the peer ends the stream. Never raises for what the peer does."""
-        marks = await self._database.read(mail.marks, channel.peer_id)
+        """Receive until the peer ends the stream. Never raises for what the peer does, nor for a full disk: then the
+        peer is told to come again later, and keeps what is not acknowledged.
+        """
+        try:
+            marks = await self._database.read(mail.marks, channel.peer_id)
+            is_full = await self._database.read(mail.is_full, channel.peer_id, self._room)
+        except KithError as error:
+            log.warning("no mail is taken from %s: %s", channel.peer_id, error.text)
+            return await self.refuse(channel, "busy")
+        if is_full:
+            return await self.refuse(channel, "full")
         machine = MailReceiver(stored_seq=marks.received)
         try:
             over = await self._carry_out(channel, machine, machine.handle(OpenMail(), trio.current_time()))
@@ -55,6 +69,9 @@ class Receiver:
         except (ChannelError, RemoteProtocolError) as error:
             log.info("mail from %s ended: %s", channel.peer_id, error.code)
             await channel.reset()
+        except KithError as error:
+            log.warning("a message of %s could not be stored: %s", channel.peer_id, error.text)
+            await self.refuse(channel, "busy")
 
     async def _next_event(self, channel: FrameChannel) -> object:
         while True:
@@ -79,8 +96,12 @@ class Receiver:
                         message.seq, message.message_id.hex(), message.kind, message.body, message.sent_at_ms
                     )
                     receipt = await self._database.write(
-                        mail.receive, channel.peer_id, incoming, to_ms(self._clock.now())
+                        mail.receive, channel.peer_id, incoming, to_ms(self._clock.now()), self._room
                     )
+                    if receipt is Receipt.FULL:
+                        log.warning("the inbox holds as much unread of %s as it may: no more is taken", channel.peer_id)
+                        await self.refuse(channel, "full")
+                        return True
                     if receipt in (Receipt.CONFLICT, Receipt.AHEAD):
                         log.warning(
                             "message %d of %s does not fit the inbox: %s", message.seq, channel.peer_id, receipt

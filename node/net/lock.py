@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from node.errors import NodeAlreadyRunning
+from node.errors import NodeAlreadyRunning, StorageError
 
 __all__ = ["NodeLock"]
 
@@ -24,17 +24,26 @@ class NodeLock:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Takes the lock at once; raises NodeAlreadyRunning when another process holds it, OSError for the folder."""
+        """Takes the lock at once.
+
+        Raises NodeAlreadyRunning when another process holds it, StorageError for a folder that cannot be written.
+        """
         self._path = folder / _FILE
-        self._fd: int | None = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        self._fd: int | None = None
+        try:
+            self._take(folder)
+        except OSError as error:
+            self.release()
+            text = f"The lock file {self._path} cannot be written: {error.strerror}."
+            raise StorageError(text, hint=f"Check: ls -ld {folder}; df -h {folder}") from error
+
+    def _take(self, folder: Path) -> None:
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError:
             holder = os.pread(self._fd, 32, 0).decode("ascii", "replace").strip()
-            os.close(self._fd)
-            self._fd = None
-            if not isinstance(error, BlockingIOError):
-                raise
+            self.release()
             shown = f" (process {holder})" if holder.isdigit() else ""
             raise NodeAlreadyRunning(f"Another kith{shown} is already running on {folder}.") from None
         os.ftruncate(self._fd, 0)

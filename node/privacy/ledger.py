@@ -191,6 +191,15 @@ class Ledger:
         """The newest entries first."""
         return [self._view(row) for row in await self._rows.newest(limit, peer_id, since_ms)]
 
+    async def missing_at_end(self) -> int:
+        """How many entries the signed head knows of and the rows do not: the database was emptied or replaced.
+
+        Ask before the first append of a life: that moves the head.
+        """
+        head = await self._load_head([])
+        newest = await self._rows.newest(1, None, None)
+        return max(0, head.seq - (newest[0].seq if newest else 0)) if head is not None else 0
+
     async def verify(self) -> Report:
         """Walk the whole chain and compare it with the signed head. Changes nothing."""
         problems: list[str] = []

@@ -12,9 +12,9 @@ from node.errors import StoreConflict
 from node.store.connection import Connection
 
 __all__ = [
-    "InboxRow", "Incoming", "Marks", "OutboxRow", "OutboxState", "Receipt", "acknowledge", "enqueue", "expire", "find",
-    "give_up", "inbox", "mark_read", "mark_sent", "marks", "outbox", "peers_waiting", "pending", "receive", "skip",
-    "waiting",
+    "INBOX_ROOM", "InboxRoom", "InboxRow", "Incoming", "Marks", "OutboxRow", "OutboxState", "Receipt", "acknowledge",
+    "enqueue", "expire", "find", "give_up", "inbox", "is_full", "mark_read", "mark_sent", "marks", "outbox",
+    "peers_waiting", "pending", "receive", "skip", "waiting",
 ]
 
 
@@ -34,6 +34,7 @@ class Receipt(StrEnum):
     DUPLICATE = "duplicate"    # had it already; acknowledge again
     AHEAD = "ahead"            # a hole lies before it; not stored, ask for the missing ones
     CONFLICT = "conflict"      # another message under a number that is taken: the peer lost its place
+    FULL = "full"              # as much of this peer waits unread as may; not stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,18 @@ class Marks:
     acked: int
     received: int
 
+
+@dataclass(frozen=True, slots=True)
+class InboxRoom:
+    """How much of one peer may wait unread. Reading makes room."""
+
+    messages: int
+    size_bytes: int
+
+
+INBOX_ROOM = InboxRoom(messages=10_000, size_bytes=64 * 2**20)
+_ROW_BYTES = 200
+"""What a message takes besides its text; an inbox of empty messages is not for nothing."""
 
 _OUTBOX = "SELECT peer_id, seq, message_id, kind, body, state, created_ms, expires_ms, settled_ms FROM outbox "
 _INBOX = "SELECT arrival, peer_id, seq, message_id, kind, body, sent_ms, received_ms, read_ms FROM inbox "
@@ -205,7 +218,9 @@ def peers_waiting(tx: Connection) -> list[str]:
 
 # ---- incoming
 
-def receive(tx: Connection, peer_id: str, message: Incoming, now_ms: int) -> Receipt:
+def receive(
+    tx: Connection, peer_id: str, message: Incoming, now_ms: int, room: InboxRoom = INBOX_ROOM,
+) -> Receipt:
     """Store one incoming message if it is the next of this peer. Acknowledge marks().received only after the commit."""
     received = marks(tx, peer_id).received
     if message.seq > received + 1:
@@ -215,13 +230,27 @@ def receive(tx: Connection, peer_id: str, message: Incoming, now_ms: int) -> Rec
             "SELECT message_id FROM inbox WHERE peer_id = ? AND seq = ?", (peer_id, message.seq),
         ).fetchone()
         return Receipt.DUPLICATE if row is None or row[0] == message.message_id else Receipt.CONFLICT
+    if is_full(tx, peer_id, room):
+        return Receipt.FULL
     _advance(tx, peer_id, message.seq)
     stored = tx.execute(
         "INSERT INTO inbox (peer_id, seq, message_id, kind, body, sent_ms, received_ms) VALUES (?, ?, ?, ?, ?, ?, ?) "
         "ON CONFLICT (peer_id, message_id) DO NOTHING",
         (peer_id, message.seq, message.message_id, message.kind, message.body, message.sent_ms, now_ms),
     ).rowcount
-    return Receipt.STORED if stored else Receipt.DUPLICATE
+    if not stored:
+        return Receipt.DUPLICATE
+    tx.execute(
+        "UPDATE mail_marks SET unread = unread + 1, unread_bytes = unread_bytes + ? WHERE peer_id = ?",
+        (len(message.body.encode()) + _ROW_BYTES, peer_id),
+    )
+    return Receipt.STORED
+
+
+def is_full(tx: Connection, peer_id: str, room: InboxRoom = INBOX_ROOM) -> bool:
+    """Whether as much of this peer waits unread as may. The last message taken may go beyond the bytes by its size."""
+    row = tx.execute("SELECT unread, unread_bytes FROM mail_marks WHERE peer_id = ?", (peer_id,)).fetchone()
+    return row is not None and (row[0] >= room.messages or row[1] >= room.size_bytes)
 
 
 def skip(tx: Connection, peer_id: str, upto_seq: int) -> int:
@@ -243,9 +272,16 @@ def inbox(
 
 def mark_read(tx: Connection, upto_arrival: int, now_ms: int) -> int:
     """How many messages up to this arrival became read now."""
-    return tx.execute(
+    changed = tx.execute(
         "UPDATE inbox SET read_ms = ? WHERE arrival <= ? AND read_ms IS NULL", (now_ms, upto_arrival),
     ).rowcount
+    if changed:
+        tx.execute(
+            """UPDATE mail_marks SET (unread, unread_bytes) = (
+                SELECT count(*), coalesce(sum(octet_length(body) + ?), 0) FROM inbox
+                WHERE inbox.peer_id = mail_marks.peer_id AND read_ms IS NULL)""", (_ROW_BYTES,),
+        )
+    return changed
 
 
 def _ensure_marks(tx: Connection, peer_id: str) -> None:

@@ -151,7 +151,14 @@ _FIRST: tuple[str, ...] = (
     ) STRICT, WITHOUT ROWID""",
 )
 
-KITH = Schema("kith", (_FIRST,))
+# What of each peer waits unread, so that taking a message need not count the others. Earlier messages count as read.
+_UNREAD: tuple[str, ...] = (
+    "ALTER TABLE mail_marks ADD COLUMN unread INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE mail_marks ADD COLUMN unread_bytes INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX inbox_unread ON inbox (peer_id, arrival) WHERE read_ms IS NULL",
+)
+
+KITH = Schema("kith", (_FIRST, _UNREAD))
 
 _INDEX_FIRST: tuple[str, ...] = (
     "CREATE TABLE marks (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",

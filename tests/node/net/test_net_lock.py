@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from node.errors import NodeAlreadyRunning
+from node.errors import NodeAlreadyRunning, StorageError
 from node.net.lock import NodeLock
 
 _ROOT = Path(__file__).parents[3]
@@ -50,7 +50,7 @@ def test_the_file_is_private_and_a_link_is_not_followed(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "node.lock").symlink_to(tmp_path / "somewhere")
-    with pytest.raises(OSError, match="symbolic"):
+    with pytest.raises(StorageError, match="symbolic"):
         NodeLock(other)
 
 
