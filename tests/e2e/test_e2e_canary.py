@@ -1,10 +1,13 @@
 """The whole demonstration with a tap on both nodes: nothing planted leaves, nothing planted is written, all is counted.
 
-Twelve personal values lie in the phone's calendar, contacts and notes. The same check on the same steps with a guard
-that finds nothing has to raise the alarm, and so has the same scanner on the owner's own files.
+Twelve personal values lie in the phone's calendar, contacts and notes. Beyond the demonstration's own steps, a letter
+with all twelve is given to the home PC, and all twelve are searched for. The same letter and searches with a guard that
+finds nothing have to show all twelve on the tap, and so has the same scanner on the owner's own files.
 """
 
 import tempfile
+import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,7 +25,7 @@ from tapped_daemon import Tapped, read_calls, read_tap, tapped
 from node.cli.demo.checks import written_by_kith
 from node.cli.demo.nodes import DemoNode
 from node.cli.demo.owner import Owner, pair_two
-from node.cli.demo.steps import HEAVY, Stage, run_steps
+from node.cli.demo.steps import Stage, run_steps
 from node.cli.demo.world import CANARIES, make_world
 from node.daemon.composition import DEMO_MARK
 from protocol import canonical, names
@@ -32,6 +35,26 @@ pytestmark = [pytest.mark.e2e, pytest.mark.model]
 
 ZONE = ZoneInfo("Europe/London")
 PREFIX_BYTES = 4
+CLOSING_TIMEOUT_S = 10.0
+QUESTION = "Name the first person in the text"
+_LETTER = """\
+Dear all, Dana Whitfield (dana.whitfield@meadowmail.test, +44 117 496 0121) lives at 14 Willow Lane, Bristol. \
+Marcus Oduya (marcus.oduya@meadowmail.test, +44 117 496 0177) lives at 3 Quarry Steps, Bath. \
+Dr. Imogen Sarkisian sees us for the Fertility clinic appointment. \
+Then comes Allotment plot 88B, and last the Grandmother's ring appraisal.
+"""
+LETTER = _LETTER + _LETTER.upper()
+"""Every planted value once as it is planted and once in capitals."""
+QUERIES = tuple(f"notes about {form}" for value in CANARIES for form in (value, value.lower()))
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What came of the letter and the searches: the answer, the questions put to the owner, each search's view."""
+
+    answer: dict[str, Any]
+    questions: list[dict[str, Any]]
+    views: list[dict[str, Any]]
 
 
 @dataclass
@@ -40,6 +63,7 @@ class Played:
 
     homes: tuple[Path, Path]
     stage: Stage
+    sent: Sent
     ledgers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     files_while_running: set[str] = field(default_factory=set)
     found_while_running: list[CanaryFind] = field(default_factory=list)
@@ -65,14 +89,34 @@ def stage_of(root: Path, *switches: str) -> Iterator[Stage]:
         yield Stage(world, phone, home_pc, Owner(phone.client()))
 
 
+def send_all_twelve(stage: Stage) -> Sent:
+    """Delegate the letter as any owner would, and search for every value."""
+    stage.phone.wait_for(lambda status: any(peer["connected"] for peer in status["peers"]), "connected")
+    stage.owner.events.clear()
+    answer = stage.owner.ask(QUESTION, attachments=[{"name": "letter.txt", "text": LETTER}], on="home-pc")
+    questions = [event for event in stage.owner.events if event["event"] == "question"]
+    return Sent(answer, questions, [stage.phone.client().post("/v1/search", {"query": query}) for query in QUERIES])
+
+
+def closed_ledger(node: DemoNode) -> list[dict[str, Any]]:
+    """All entries, once none is open: a provider closes its own a moment after the asker has the answer."""
+    deadline = time.monotonic() + CLOSING_TIMEOUT_S
+    while True:
+        entries: list[dict[str, Any]] = node.client().get("/v1/ledger", limit=1000)
+        if time.monotonic() > deadline or all(entry["outcome"] != "open" for entry in entries):
+            return entries
+        time.sleep(0.05)
+
+
 @pytest.fixture(scope="module")
 def played() -> Iterator[Played]:
     with tempfile.TemporaryDirectory(prefix="kc-") as folder:
         with stage_of(Path(folder)) as stage:
             run_steps(stage, lambda step: None)
-            played = Played((stage.world.phone, stage.world.home_pc), stage)
+            sent = send_all_twelve(stage)
+            played = Played((stage.world.phone, stage.world.home_pc), stage, sent)
             for node in (stage.phone, stage.home_pc):
-                played.ledgers[node.name] = node.client().get("/v1/ledger", limit=1000)
+                played.ledgers[node.name] = closed_ledger(node)
                 files = written_by_kith(node.home)
                 played.files_while_running |= {path.name for path in files}
                 played.found_while_running += find_in_files(files)
@@ -102,17 +146,38 @@ def strings_in(value: Any) -> Iterator[str]:
             yield from (*strings_in(key), *strings_in(item))
 
 
+def is_sealed(path: Path) -> bool:
+    """Whether a file is one of those that Kith encrypts: databases and remembered sequences."""
+    return (".db" in path.name and not path.name.endswith("-shm")) or ".kv" in path.name
+
+
 def find_in_files(paths: list[Path]) -> list[CanaryFind]:
     """Planted values in files, read raw. Single words of a value are not looked for in encrypted files: a word of five
     letters turns up in some megabytes of random bytes by chance."""
-    is_sealed = {path: ".db" in path.name for path in paths}
-    sealed = Canary(CANARIES, name_parts=False).scan_files([path for path in paths if is_sealed[path]])
-    return sealed + Canary(CANARIES).scan_files([path for path in paths if not is_sealed[path]])
+    sealed = Canary(CANARIES, name_parts=False).scan_files([path for path in paths if is_sealed(path)])
+    return sealed + Canary(CANARIES).scan_files([path for path in paths if not is_sealed(path)])
 
 
 def test_every_step_of_the_demonstration_goes_well(played: Played) -> None:
     assert [(step.name, step.detail) for step in played.stage.steps if not step.ok] == []
     assert len(played.stage.steps) == 8
+
+
+def test_the_letter_goes_out_without_a_planted_value_and_its_answer_comes_back_with_one(played: Played) -> None:
+    answer, (question,) = played.sent.answer, played.sent.questions
+    assert answer["ran_on"] == "home-pc"
+    assert question["kind"] == "consent"
+    assert question["substitutions"] == 2 * len(CANARIES)
+    shown = [text.encode() for text in question["texts"]]
+    assert any(b"sees us for the" in text and b"SEES US FOR THE" in text for text in shown)
+    assert Canary(CANARIES).scan(shown) == []
+    assert "Dana Whitfield" in answer["text"]
+
+
+def test_a_search_for_a_planted_value_asks_nobody(played: Played) -> None:
+    assert len(played.sent.views) == 2 * len(CANARIES)
+    assert [view["asked"] for view in played.sent.views] == [[]] * len(QUERIES)
+    assert all("personal data" in view["stayed_local"] for view in played.sent.views)
 
 
 def test_nothing_planted_is_handed_to_the_transport(played: Played) -> None:
@@ -147,6 +212,14 @@ def test_nothing_planted_stands_in_any_file_that_kith_writes(played: Played) -> 
     assert played.found_while_running == []
 
 
+def test_the_files_that_are_looked_at_as_encrypted_do_not_compress(played: Played) -> None:
+    sealed = [path for home in played.homes for path in written_by_kith(home) if is_sealed(path)]
+    assert {path.suffix for path in sealed} >= {".db", ".kv"}
+    for path in sealed:
+        data = path.read_bytes()
+        assert len(zlib.compress(data, 1)) >= 0.98 * len(data), path.name
+
+
 def test_the_same_look_at_the_owners_own_files_finds_all_twelve(played: Played) -> None:
     own = [path for path in played.homes[0].rglob("*") if path.suffix in (".ics", ".vcf", ".md")]
     assert {find.value for find in find_in_files(own)} == set(CANARIES)
@@ -171,15 +244,20 @@ def test_an_address_elsewhere_is_told_apart(address: Any) -> None:
     assert not is_here(address)
 
 
-def test_with_a_guard_that_finds_nothing_the_same_check_raises_the_alarm() -> None:
-    with tempfile.TemporaryDirectory(prefix="kc-") as folder:
-        with stage_of(Path(folder), "--null-guard") as stage:
-            pair_two(stage.home_pc.client(), stage.phone.client())
-            stage.phone.wait_for(lambda status: any(peer["connected"] for peer in status["peers"]), "connected")
-            assert stage.owner.ask(HEAVY)["ran_on"] == "home-pc"
-            homes = (stage.world.phone, stage.world.home_pc)
-        found = {find.value for find in find_in_tap([frame for home in homes for frame in read_tap(home)])}
-    assert {"Dana Whitfield", "14 Willow Lane, Bristol"} <= found
+def test_with_a_guard_that_finds_nothing_the_same_check_finds_all_twelve() -> None:
+    """In the prompt and in the queries, byte for byte. A message shows that the tap sees mail, too: what the owner
+    types to a named recipient goes out as it is, so no message with planted values is sent under the real guard."""
+    with tempfile.TemporaryDirectory(prefix="kc-") as folder, stage_of(Path(folder), "--null-guard") as stage:
+        pair_two(stage.home_pc.client(), stage.phone.client())
+        sent = send_all_twelve(stage)
+        stage.phone.client().post("/v1/messages", {"to": "home-pc", "body": LETTER})
+        stage.home_pc.wait_for(lambda _: len(stage.home_pc.client().get("/v1/inbox")) == 1, "the message arrives")
+        frames = read_tap(stage.world.phone)
+    assert sent.answer["ran_on"] == "home-pc"
+    assert [view["asked"] for view in sent.views] == [["home-pc"]] * len(QUERIES)
+    for protocol in (names.INFER, names.QUERY, names.MAIL):
+        found = find_in_tap([frame for frame in frames if frame.protocol == protocol])
+        assert {find.value for find in found if find.pattern == "raw"} == set(CANARIES), protocol
 
 
 def test_a_tap_needs_a_folder_that_is_marked_as_a_demonstrations() -> None:
