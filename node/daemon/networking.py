@@ -191,10 +191,11 @@ class Networking:
         if self._links is not None:
             self._links.wake(peer_id)
 
-    def regreet(self, peer_id: str) -> None:
-        """Greet a present peer with what it is granted now; its connection and streams stay."""
+    def regreet(self, peer_id: str, *, only_outdated: bool = False) -> None:
+        """Greet a present peer with what it is granted now; its connection and streams stay. only_outdated: not when it
+        was greeted with that already."""
         if self._links is not None:
-            self._links.regreet(peer_id)
+            self._links.regreet(peer_id, only_outdated=only_outdated)
 
     async def ping(self, peer_id: str, *, timeout_s: float) -> tuple[float, str]:
         """A round trip measured now, in ms, and the address it took. Raises PeerUnreachable."""
@@ -231,7 +232,7 @@ class Networking:
         await self._running().remove_listener(address)
 
     async def meet(self, addresses: Sequence[str], *, peer_id: str | None, timeout_s: float) -> str:
-        """Connect to a peer that is to be paired; its proven id comes back. Needs an open pairing window."""
+        """Connect to a peer that is to be paired; its proven id comes back. Needs the gate's meeting."""
         network = self._running()
         if not any(may_reach(self.mode, one) for one in addresses):
             raise PeerUnreachable("That address is not on the local network.", hint="Allow it with: kith mode online")

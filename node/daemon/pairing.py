@@ -7,9 +7,10 @@ exchange itself.
 
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import trio
 
@@ -26,18 +27,22 @@ from node.store.peers import Peer
 from protocol import limits
 from protocol.channel import FrameChannel
 from protocol.names import PAIR
-from protocol.pairlink import parse_link
+from protocol.pairlink import PairLink, parse_link
 from protocol.words import parse_code
 
 __all__ = ["Pairing", "join_addresses"]
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 MEET_TIMEOUT_S = 10.0
 TRUSTS = ("home", "self", "friend")
 LOOK_EVERY_S = 0.5
+TICK_EVERY_S = 30.0
+"""A client that hears nothing for a minute or more believes the node dead; a window lasts ten."""
 EXPIRED = "Nobody paired before the window closed."
 USED_UP = "Nobody paired, and the code is used up: by wrong tries, or by a pairing that was not finished."
+FAILED_TRY = "Somebody tried to pair and failed, with a wrong code or by breaking off: {} of {} tries are left."
 NO_ADDRESS = "A spoken code carries no address."
 
 
@@ -78,6 +83,7 @@ class Pairing:
         self._keep_lan = keep_lan
         self._paired: trio.MemorySendChannel[Peer] | None = None
         self._exchanges = 0
+        self._tries_left = 0
         self._joining = False
 
     # -- the side that shows the code --
@@ -86,9 +92,11 @@ class Pairing:
         """Hold a window open until someone paired, its time or its tries ran out, or the owner went away."""
         if self._networking.mode == "offline":
             raise PairingError("This node is offline.", hint="Switch with: kith mode lan")
+        await _with_ticks(emit, partial(self._hold_window, _trust(trust), emit))
+
+    async def _hold_window(self, level: Trust, emit: Emit) -> None:
         if self._paired is not None:
             raise PairingError("A pairing window is open already.", hint="Finish or stop the other: kith pair")
-        level = _trust(trust)
         self._paired, arrivals = trio.open_memory_channel[Peer](1)
         self._emit = emit
         added = await self._open_lan(emit)
@@ -96,6 +104,7 @@ class Pairing:
         kept = False
         try:
             opened = await self._driver.open_window(level)
+            self._tries_left = opened.tries_left
             remaining_s = max(0.0, (opened.expires_ms - to_ms(self._clock.now())) / 1000)
             await emit({
                 "event": "waiting", "code": opened.code, "link": opened.link, "at": self._shown_at(),
@@ -109,7 +118,7 @@ class Pairing:
                 await emit({"event": "expired", "text": text})
                 return
             kept = True
-            await self._welcome(peer, emit)
+            await _tell_paired(peer, emit)
         finally:
             self._paired = self._emit = None
             with trio.CancelScope(shield=True):
@@ -137,14 +146,22 @@ class Pairing:
         self._exchanges += 1
         try:
             peer = await self._driver.respond(channel, self._asker)
-            await self._roster.adopt(peer)
+            await self._roster.welcome(peer)
             report.send_nowait(peer)
         except PairingError as error:
             log.info("a pairing attempt ended: %s", error.code)
+            await self._tell_failed_try(emit)
         except (trio.WouldBlock, trio.BrokenResourceError):
             log.info("paired with %s after the window's owner had left", channel.peer_id)
         finally:
             self._exchanges -= 1
+
+    async def _tell_failed_try(self, emit: Emit) -> None:
+        """What the owner of the window should know; its end is told by who holds it open."""
+        window = await self._driver.window()
+        if window is not None and window.tries_left < self._tries_left and self._emit is emit:
+            self._tries_left = window.tries_left
+            await emit({"event": "status", "text": FAILED_TRY.format(window.tries_left, limits.PAIRING_TRIES)})
 
     # -- the side that types it --
 
@@ -162,34 +179,29 @@ class Pairing:
         if not addresses:
             raise UsageError(NO_ADDRESS, hint="Say where: kith pair CODE --at HOST[:PORT]")
         self._joining = True
-        opened_here = not self._gate.pairing_open
-        if opened_here:
-            self._gate.open_pairing(1)
         try:
-            await emit({"event": "status", "text": "Connecting ..."})
-            peer_id = await self._networking.meet(
-                addresses, peer_id=link.peer_id if link is not None else None, timeout_s=MEET_TIMEOUT_S
-            )
-            channel = await self._networking.open_channel(peer_id, PAIR)
-            peer = await self._driver.initiate(
-                channel, self._asker, level, code=None if link is not None else spoken,
-                secret=link.secret if link is not None else None,
-            )
-            await self._roster.adopt(peer)
-            await self._welcome(peer, emit)
+            with self._gate.meeting(link.peer_id if link is not None else None):
+                peer = await _with_ticks(emit, partial(self._prove, addresses, link, spoken, level, emit))
+                await self._roster.welcome(peer)
+            await _tell_paired(peer, emit)
         except PairingClosed:
             raise PairingClosed("The other node shows no code right now.", hint="Run there: kith pair") from None
         finally:
             self._joining = False
-            if opened_here:
-                self._gate.close_pairing()
 
-    async def _welcome(self, peer: Peer, emit: Emit) -> None:
-        self._networking.wake(peer.peer_id)
-        await emit({
-            "event": "paired", "name": peer.name, "peer_id": peer.peer_id, "trust": peer.trust,
-            "their_trust": peer.their_trust,
-        })
+    async def _prove(
+        self, addresses: Sequence[str], link: PairLink | None, spoken: str | None, level: Trust, emit: Emit
+    ) -> Peer:
+        """Connect, and take the exchange to its end."""
+        await emit({"event": "status", "text": "Connecting ..."})
+        peer_id = await self._networking.meet(
+            addresses, peer_id=link.peer_id if link is not None else None, timeout_s=MEET_TIMEOUT_S
+        )
+        channel = await self._networking.open_channel(peer_id, PAIR)
+        return await self._driver.initiate(
+            channel, self._asker, level, code=None if link is not None else spoken,
+            secret=link.secret if link is not None else None,
+        )
 
     # -- the local network during a window --
 
@@ -225,6 +237,35 @@ class Pairing:
             if kind == "ip4":
                 return f"{host}:{port}"
         return ""
+
+
+async def _tell_paired(peer: Peer, emit: Emit) -> None:
+    await emit({
+        "event": "paired", "name": peer.name, "peer_id": peer.peer_id, "trust": peer.trust,
+        "their_trust": peer.their_trust,
+    })
+
+
+async def _with_ticks(emit: Emit, work: Callable[[], Awaitable[T]]) -> T:
+    """What work() gives or raises; while it runs the listener hears from this node every TICK_EVERY_S."""
+    results: list[T] = []
+    failure: Exception | None = None
+
+    async def tick() -> None:
+        while True:
+            await trio.sleep(TICK_EVERY_S)
+            await emit({"event": "tick"})
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(tick)
+        try:
+            results.append(await work())
+        except Exception as error:  # raised below, outside the nursery, so that it stays one plain error
+            failure = error
+        nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+    return results[0]
 
 
 def _trust(word: str | None) -> Trust:

@@ -97,6 +97,18 @@ class Roster:
         if self.networking is not None and row.trust != Trust.NONE:
             self.networking.know(row.peer_id, row.addresses)
 
+    async def welcome(self, row: Peer) -> None:
+        """Take a peer that has just paired into use. A link that was made under an earlier pairing is made anew, for
+        its greetings told the old grants; until the peer greets again, its new grant says what it allows."""
+        await self.adopt(row)
+        presence = self._states[row.peer_id].presence
+        if presence is not None:
+            received = self._grants.granted_by(row.peer_id)
+            presence.capabilities = frozenset(received.services if received is not None else ())
+        if self.networking is not None:
+            self.networking.regreet(row.peer_id, only_outdated=True)
+            self.networking.wake(row.peer_id)
+
     def known(self) -> list[tuple[str, Sequence[str]]]:
         """Peers to be admitted and linked, with their addresses."""
         return [(s.row.peer_id, s.row.addresses) for s in self._states.values() if s.row.trust != Trust.NONE]

@@ -43,8 +43,13 @@ _FINISH_S = 5.0
 _ANSWER_MARGIN_S = 1.0  # our no leaves before the other side gives up waiting for it
 _EVENT_LIMIT = 8
 
+_NO_MATCH_HINT = "If another code is shown there, or none, open a new window there: kith pair"
+
 _FAILURES: dict[str, tuple[type[PairingError], str]] = {
-    "no_match": (PairingRefused, "The codes do not match. This code is used up; a new one is needed on both devices."),
+    "no_match": (
+        PairingRefused, "The codes do not match; nothing was stored. Check what is shown on the other device; it takes "
+        "a few tries at most.",
+    ),
     "no_tries": (PairingRefused, "Too many wrong tries. The pairing window is closed; open a new one."),
     "closed": (PairingClosed, "The other device is not waiting for this kind of pairing."),
     "expired": (PairingInterrupted, "The pairing took too long and was given up; nothing was stored."),
@@ -346,7 +351,7 @@ def _failure(reason: str, *, by_peer: bool = False) -> PairingError:
     kind, text = _FAILURES[reason]
     if by_peer and reason == "declined":
         text = "The other device's owner declined; nothing was stored."
-    return kind(text)
+    return kind(text, hint=_NO_MATCH_HINT) if reason == "no_match" else kind(text)
 
 
 def _check_trust(trust: Trust) -> None:

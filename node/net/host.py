@@ -153,18 +153,18 @@ class Network:
                 self._dialling.pop(peer_id, None)
 
     async def meet(self, addresses: Sequence[str], *, timeout_s: float) -> ConnectionInfo:
-        """A connection to whoever answers at these addresses first, for pairing by address: needs an open pairing
-        window.
+        """A connection to whoever answers at these addresses first, for pairing by address: needs the gate's
+        meeting.
 
         The peer's key is proven, but whose key it is must be shown by the pairing. Raises as connect() does.
         """
         session = self._running()
-        if not self._gate.pairing_open:
-            raise NotPaired("Only an open pairing window lets this device call an unknown one.")
+        if not self._gate.is_meeting:
+            raise NotPaired("This device calls an unknown one only to pair with it.")
         return _info(await self._race(session, None, addresses, timeout_s))
 
     async def _dial(self, session: Session, peer_id: str, addresses: Sequence[str], timeout_s: float) -> Connection:
-        if not self._gate.admit(peer_id):
+        if not self._gate.admit(peer_id, dialled=True):
             raise NotPaired
         try:
             return await self._race(session, peer_id, addresses, timeout_s)

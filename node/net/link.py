@@ -29,13 +29,15 @@ News: TypeAlias = PeerUp | RoundTrip | ModelsChanged
 
 
 class Link:
-    """A link to one peer. opened_here: which side opened the channel. up: hellos exchanged and one echo seen."""
+    """A link to one peer. opened_here: which side opened the channel. up: hellos exchanged and one echo seen. hello:
+    what we greeted with."""
 
     def __init__(
         self, channel: FrameChannel, hello: Hello, *, opened_here: bool, tell: Callable[["Link", News], None],
         timing: LinkTiming,
     ) -> None:
         self.channel = channel
+        self.hello = hello
         self.opened_here = opened_here
         self.up = False
         self.over = trio.Event()

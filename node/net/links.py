@@ -191,13 +191,18 @@ class Links:
                 if link.up:
                     link.probe()
 
-    def regreet(self, peer_id: str) -> None:
-        """What hello() says to this peer changed: make its link anew. Connection and other streams stay."""
+    def regreet(self, peer_id: str, *, only_outdated: bool = False) -> None:
+        """What hello() says to this peer changed: make its link anew. Connection and other streams stay.
+
+        only_outdated: a link that was greeted with what hello() says now stays.
+        """
         peer = self._peers.get(peer_id)
         if peer is not None:
             peer.backoff.reset()
+            hello = self._hello(peer_id)
             for link in peer.links:
-                link.leave("idle")
+                if not only_outdated or link.hello != hello:
+                    link.leave("idle")
 
     def present(self) -> dict[str, LinkUp]:
         """The peers that are here now, with the event that said so (its rtt_ms is the latest)."""
@@ -279,14 +284,14 @@ class Links:
         greeting = peer.greeted[link]
         route = self._network.connection(peer.peer_id)
         address = route.address if route is not None else ""
-        was_present = peer.present is not None
+        before = peer.present
         first_echo, link.up = not link.up, True
         peer.echoed.set()
         peer.echoed = trio.Event()
         peer.present = LinkUp(
             peer.peer_id, greeting.hello, greeting.protocols, greeting.capabilities, address, rtt_ms
         )
-        if not was_present:
+        if before is None or (first_echo and before.hello != greeting.hello):
             self._on_event(peer.present)
         if first_echo:
             self._drop_duplicate(peer, link)

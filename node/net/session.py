@@ -214,7 +214,7 @@ class Session:
     async def _establish(self, tcp: TcpConnection, expected: ID | None, *, dialled: bool) -> Connection:
         secured = await self._upgrader.upgrade_security(wrap(tcp, dialled=dialled), dialled, expected)
         peer_id = str(secured.get_remote_peer())
-        if dialled and not self.gate.admit(peer_id):
+        if dialled and not self.gate.admit(peer_id, dialled=True):
             raise NotPaired("The node that answers there is not paired with this device.")
         try:
             muxer = await self._upgrader.upgrade_connection(secured, secured.get_remote_peer())

@@ -43,8 +43,11 @@ class Net:
     async def disconnect(self, peer_id: str) -> None:
         self.told.append(("disconnect", peer_id))
 
-    def regreet(self, peer_id: str) -> None:
-        self.told.append(("regreet", peer_id))
+    def regreet(self, peer_id: str, *, only_outdated: bool = False) -> None:
+        self.told.append(("regreet", peer_id, "if outdated") if only_outdated else ("regreet", peer_id))
+
+    def wake(self, peer_id: str) -> None:
+        self.told.append(("wake", peer_id))
 
 
 class House:
@@ -233,3 +236,31 @@ async def test_a_grant_whose_time_is_over_is_none_and_said_to_have_run_out(house
     assert house.grants.grant_for(BEA) is None
     assert house.grants.ran_out(BEA)
     assert not house.grants.ran_out("12D3KooWnobody")
+
+
+async def test_a_new_pairing_ends_what_the_old_one_allowed(house: House) -> None:
+    house.up(BEA, "infer", "mail", "search")
+    house.net.told.clear()
+    bea = Identity.from_seed(bytes([7]) * 32)
+    blob = granting.issue(bea, house.node.identity.peer_id, DEFAULT_TERMS[Trust.FRIEND], 5, house.node.clock.now())
+    row = Peer(BEA, "bea", "friend", "friend", (ADDRESS,), 2, 2)
+
+    def store(tx: Any) -> None:
+        peers.add(tx, row)
+        grant_rows.put(tx, BEA, "received", 5, blob, 2)
+
+    await house.node.database.write(store)
+    await house.roster.welcome(row)
+    assert house.roster.allows_us(BEA) == {"mail"}
+    assert house.roster.granting("search") == []
+    assert not house.candidate().grants_infer
+    assert house.net.told == [("know", BEA, ADDRESS), ("regreet", BEA, "if outdated"), ("wake", BEA)]
+    house.up(BEA, "mail", "search")     # what it greets with from now on counts
+    assert house.roster.allows_us(BEA) == {"mail", "search"}
+
+
+async def test_a_newly_paired_peer_that_is_not_here_is_called(house: House) -> None:
+    house.net.told.clear()
+    await house.roster.welcome(Peer(BEA, "bea", "home", "self", (ADDRESS,), 2, 2))
+    assert house.roster.allows_us(BEA) is None
+    assert house.net.told[-1] == ("wake", BEA)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
 import pytest
 import trio
 import trio.testing
@@ -20,6 +21,7 @@ from node.store.connection import open_connection
 from node.store.database import Database
 from node.store.peers import Peer
 from node.store.schema import KITH
+from protocol import canonical
 from protocol import pairing as machine
 from protocol.frames.pairing import PairConfirm, PairRefused, StartCode, StartSecret
 from protocol.pairlink import parse_link
@@ -358,3 +360,40 @@ async def test_tries_survive_kill_9(tmp_path):
     await db.close()
     told = [await trio.to_thread.run_sync(burn_in_a_child_and_kill, path) for _ in range(4)]
     assert told == ["2", "1", "0", "None"]
+
+
+HOSTILE = [
+    "", " ", "\x1b[2J", "home\npc", "home\x00pc", "home\u202epc", "Home-PC", "-home", "h\u00f6me", "a" * 33, "home pc",
+]
+
+
+def let_anything_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sender's own check is off, as in a peer that was built to be hostile."""
+    monkeypatch.setattr(canonical, "encode", msgspec.msgpack.Encoder(order="sorted").encode)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("shows", [True, False])
+async def test_a_card_with_a_name_that_is_none_is_refused_before_the_owner_sees_it(
+    tmp_path, home, monkeypatch, name, shows,
+):
+    let_anything_out(monkeypatch)
+    hostile = await open_node(tmp_path / "hostile", name, 5)
+    near, far = (home, hostile) if shows else (hostile, home)
+    window = await far.driver.open_window(Trust.HOME)
+    outcomes = await pair(near, far, code=window.code)
+    await hostile.database.close()
+    assert [type(outcome) for outcome in outcomes] == [PairingRefused, PairingRefused]
+    assert "did not follow the pairing protocol" in outcomes[0 if shows else 1].text
+    assert home.owner.asked == []
+    assert await nothing_stored(home)
+
+
+async def test_control_the_same_way_with_a_good_name_pairs(tmp_path, home, monkeypatch):
+    let_anything_out(monkeypatch)
+    other = await open_node(tmp_path / "other", "good-name", 5)
+    window = await home.driver.open_window(Trust.HOME)
+    outcomes = await pair(other, home, code=window.code)
+    await other.database.close()
+    assert all(isinstance(outcome, Peer) for outcome in outcomes)
+    assert [question.name for question in home.owner.asked] == ["good-name"]

@@ -168,18 +168,37 @@ async def test_one_stranger_holds_one_connection() -> None:
             await until(lambda: len(session.table.of(roguepeer.peer_id_of("rogue"))) == 1)
 
 
-async def test_meeting_an_unknown_node_by_address_needs_a_window_on_both_sides() -> None:
+async def test_meeting_an_unknown_node_by_address_needs_a_meeting_here_and_a_window_there() -> None:
     home, phone = make("home"), make("phone")
     async with serving(home, phone, listen=[LOOPBACK]):
+        phone.gate.open_pairing()
         with pytest.raises(NotPaired):
             await phone.network.meet(home.addresses, timeout_s=5)
-        phone.gate.open_pairing()
-        with pytest.raises(RefusedByPeer):
-            await phone.network.meet(home.addresses, timeout_s=5)
-        assert phone.gate.strangers == frozenset()
-        home.gate.open_pairing()
-        met = await phone.network.meet(home.addresses, timeout_s=5)
+        phone.gate.close_pairing()
+        with phone.gate.meeting():
+            with pytest.raises(RefusedByPeer):
+                await phone.network.meet(home.addresses, timeout_s=5)
+            assert phone.gate.strangers == frozenset()
+            home.gate.open_pairing()
+            met = await phone.network.meet(home.addresses, timeout_s=5)
+            assert met.peer_id == home.peer_id
+            assert await echoes(phone, home.peer_id, protocol=PAIR)
+            with pytest.raises(ProtocolNotServed):
+                await phone.network.open(home.peer_id, ECHO, timeout_s=5)
+        assert phone.network.connected() == set()
+
+
+async def test_a_node_that_meets_another_lets_no_caller_in() -> None:
+    home, phone, (guest,) = make("home"), make("phone"), strangers(1)
+    guest.gate.allow(phone.peer_id)
+    home.gate.open_pairing()
+    async with serving(home, phone, guest):
+        with phone.gate.meeting():
+            with pytest.raises(RefusedByPeer):
+                await guest.network.connect(phone.peer_id, phone.addresses, timeout_s=5)
+            met = await phone.network.meet(home.addresses, timeout_s=5)
+            phone.gate.open_pairing()
+            await guest.network.connect(phone.peer_id, phone.addresses, timeout_s=5)
+        await until(lambda: phone.network.connected() == {guest.peer_id})
         assert met.peer_id == home.peer_id
-        assert await echoes(phone, home.peer_id, protocol=PAIR)
-        with pytest.raises(ProtocolNotServed):
-            await phone.network.open(home.peer_id, ECHO, timeout_s=5)
+        assert await echoes(guest, phone.peer_id, protocol=PAIR)

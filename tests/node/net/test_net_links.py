@@ -401,3 +401,44 @@ async def test_greeting_anew_keeps_the_connection(autojump_clock: trio.testing.M
         assert [event.reason for event in theirs if isinstance(event, LinkDown)] == ["bye:idle"]
         assert world.disconnects == []
         nursery.cancel_scope.cancel()
+
+
+async def test_only_a_greeting_that_is_outdated_is_made_anew(autojump_clock: trio.testing.MockClock) -> None:
+    world, theirs = World(outcome=FakeRoute()), []
+    world.links.know(BOB, [])
+    async with trio.open_nursery() as nursery:
+        await nursery.start(world.links.run)
+        await settle()
+        other = other_side(world.answerers[0], theirs)
+        await nursery.start(other.run)
+        nursery.start_soon(other.serve, world.answerers[0])
+        await settle(6)
+        world.links.regreet(BOB, only_outdated=True)
+        await settle(6)
+        assert theirs_kinds(theirs) == [LinkUp]
+        world.models = (ModelAdvert("new", "ab" * 32, 4096, True),)
+        world.links.regreet(BOB, only_outdated=True)
+        await settle(1)
+        nursery.start_soon(other.serve, world.answerers[1])
+        await settle(0.5)
+        assert theirs_kinds(theirs) == [LinkUp, LinkDown, LinkUp]
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_second_link_that_greets_with_something_else_is_told(autojump_clock: trio.testing.MockClock) -> None:
+    world = World(outcome=FakeRoute())
+    world.links.know(BOB, [])
+    async with trio.open_nursery() as nursery:
+        await nursery.start(world.links.run)
+        for models in ((), (ModelAdvert("new", "ab" * 32, 4096, True),)):
+            near, far = memory_channels(LINK, dialler=BOB, answerer=ALICE)
+            nursery.start_soon(world.links.serve, far)
+            bob = World(peer_id=BOB, models=models)
+            bob.links.know(ALICE, [])
+            await nursery.start(bob.links.run)
+            nursery.start_soon(bob.links.serve, near)
+            await settle(0.5)
+        ups = [event for event in world.events if isinstance(event, LinkUp)]
+        assert [len(event.hello.models) for event in ups][:1] == [0]
+        assert len(ups[-1].hello.models) == 1
+        nursery.cancel_scope.cancel()
