@@ -70,8 +70,10 @@ class Copyist:
             return None
         messages = [Message("system", f"Copy {wanted} from the request, word for word. Answer as JSON.")]
         for request, copied in examples:
-            messages += [Message("user", request), Message("assistan"
-                "t", json.dumps({"text": copied}, ensure_ascii=False))]
+            messages += [
+                Message("user", request),
+                Message("assistant", json.dumps({"text": copied}, ensure_ascii=False)),
+            ]
         messages.append(Message("user", left_over))
         with trio.move_on_after(self.deadline_s):
             output = await self.model.complete(messages, grammar=copy_grammar(left_over), max_tokens=COPY_TOKENS)

@@ -46,15 +46,23 @@ class Draft:
     def answered(self, text: str, said_at: datetime) -> "Draft":
         """The draft with the asked slot answered by text."""
         return Draft(
-            self.kind, self.name, self.text, self.said_at, self.slot, self.choices,
+            self.kind,
+            self.name,
+            self.text,
+            self.said_at,
+            self.slot,
+            self.choices,
             (*self.given, Given(self.slot, text, said_at)),
         )
 
     def as_json(self) -> dict[str, Json]:
         """For the store."""
         return {
-            "kind": self.kind, "name": self.name, "text": self.text, "said_a"
-                "t": self.said_at.isoformat(), "slot": self.slot,
+            "kind": self.kind,
+            "name": self.name,
+            "text": self.text,
+            "said_at": self.said_at.isoformat(),
+            "slot": self.slot,
             "choices": list(self.choices),
             "given": [{"slot": one.slot, "text": one.text, "said_at": one.said_at.isoformat()} for one in self.given],
         }
@@ -67,12 +75,17 @@ class Draft:
             if not isinstance(given, list) or not isinstance(choices, list):
                 return None
             return cls(
-                _KINDS[str(stored["kind"])], str(stored["name"]), str(stored["text"]),
+                _KINDS[str(stored["kind"])],
+                str(stored["name"]),
+                str(stored["text"]),
                 datetime.fromisoformat(str(stored["said_at"])),
-                str(stored["slot"]), tuple(str(choice) for choice in choices),
-                tuple(Given(str(one["slot"]), str(one["text"]), datetime.fromisoformat(str(one["said_a"
-                    "t"]))) for one in given
-                      if isinstance(one, Mapping)),
+                str(stored["slot"]),
+                tuple(str(choice) for choice in choices),
+                tuple(
+                    Given(str(one["slot"]), str(one["text"]), datetime.fromisoformat(str(one["said_at"])))
+                    for one in given
+                    if isinstance(one, Mapping)
+                ),
             )
         except (KeyError, ValueError):
             return None

@@ -11,14 +11,18 @@ import msgspec
 from node.agent.effects import Approval, Effect, EffectValue, Json, Origin, Span
 
 __all__ = [
-    "approval_from_jso"
-    "n", "approval_to_json", "effect_from_json", "effect_to_json", "record_from_json", "record_to_json",
+    "approval_from_json",
+    "approval_to_json",
+    "effect_from_json",
+    "effect_to_json",
+    "record_from_json",
+    "record_to_json",
 ]
 
 
 class _StoredValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
-    value: Any                      # JSON: any depth
+    value: Any  # JSON: any depth
     shown: str
     origin: Origin
     source: str

@@ -15,18 +15,26 @@ from node.agent.readers.numbers import fold
 from node.agent.repetition import RepeatedText
 from node.privacy.labels import Integrity, Labeled, derive, owner_text, public_text
 
-__all__ = ["Work", "answer_labe"
-                   "l", "build_jo"
-                        "b", "is_language", "is_wordwork", "lacks_means", "needs_material", "streaming", "work_of"]
+__all__ = [
+    "Work",
+    "answer_label",
+    "build_job",
+    "is_language",
+    "is_wordwork",
+    "lacks_means",
+    "needs_material",
+    "streaming",
+    "work_of",
+]
 
 
 class Work(StrEnum):
     """What a request without a tool is."""
 
-    THINK = "think"      # language work or a question: a model's job
-    LIVE = "live"        # news, weather, prices: nothing here knows the present
+    THINK = "think"  # language work or a question: a model's job
+    LIVE = "live"  # news, weather, prices: nothing here knows the present
     PRIVATE = "private"  # the owner's own affairs, in no source that this node has
-    DEED = "deed"        # something to do in the world that no tool here does
+    DEED = "deed"  # something to do in the world that no tool here does
 
 
 _POLITE = (
@@ -149,9 +157,15 @@ def needs_material(text: str) -> bool:
 
 
 def build_job(
-    *, job_id: str, conversation_id: str, text: str, history: Sequence[ThinkPart],
+    *,
+    job_id: str,
+    conversation_id: str,
+    text: str,
+    history: Sequence[ThinkPart],
     material: Sequence[tuple[str, Labeled]],
-    on_text: Callable[[str], Awaitable[bool]], place: str, model: str | None,
+    on_text: Callable[[str], Awaitable[bool]],
+    place: str,
+    model: str | None,
 ) -> ThinkJob:
     """The job with every part labelled: instruction, history, the owner's words, then each piece of material.
 
@@ -166,6 +180,7 @@ def build_job(
 
 def streaming(events: EventSink, watch: RepeatedText) -> Callable[[str], Awaitable[bool]]:
     """Passes pieces on as they come; says stop once the answer goes in circles."""
+
     async def on_text(piece: str) -> bool:
         await events.emit(Delta(piece))
         return not watch.feed(piece)

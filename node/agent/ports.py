@@ -15,11 +15,41 @@ from node.clock import Clock
 from node.privacy.labels import Label, Labeled
 
 __all__ = [
-    "AUTO", "LOCAL", "Answer", "AnswerKind", "Answered", "Approval", "ApprovalNeeded", "Approver", "AskRequest",
-    "Calendar", "Clock", "ConsentNeeded", "ConversationStore", "Delta", "Effect", "EffectValue", "Embedder", "Event",
-    "EventSin"
-    "k", "Interval", "Journal", "JournalEntry", "Json", "LocalModel", "Message", "Origin", "Span", "Status", "ThinkJob",
-    "ThinkPart", "ThinkResult", "Thinker", "ToolFinished", "ToolStarted", "TurnRecord",
+    "AUTO",
+    "LOCAL",
+    "Answer",
+    "AnswerKind",
+    "Answered",
+    "Approval",
+    "ApprovalNeeded",
+    "Approver",
+    "AskRequest",
+    "Calendar",
+    "Clock",
+    "ConsentNeeded",
+    "ConversationStore",
+    "Delta",
+    "Effect",
+    "EffectValue",
+    "Embedder",
+    "Event",
+    "EventSink",
+    "Interval",
+    "Journal",
+    "JournalEntry",
+    "Json",
+    "LocalModel",
+    "Message",
+    "Origin",
+    "Span",
+    "Status",
+    "ThinkJob",
+    "ThinkPart",
+    "ThinkResult",
+    "Thinker",
+    "ToolFinished",
+    "ToolStarted",
+    "TurnRecord",
 ]
 
 AUTO = "auto"
@@ -70,6 +100,7 @@ class Journal(Protocol):
 
 # ---------------------------------------------------------------- models
 
+
 class Embedder(Protocol):
     """Static vectors from the scan worker (256 numbers a text, about 0.2 ms each)."""
 
@@ -90,7 +121,12 @@ class LocalModel(Protocol):
     """This device's own small model. Nothing given to it leaves the device."""
 
     async def complete(
-        self, messages: Sequence[Message], *, grammar: str | None, max_tokens: int, stop: Sequence[str] = (),
+        self,
+        messages: Sequence[Message],
+        *,
+        grammar: str | None,
+        max_tokens: int,
+        stop: Sequence[str] = (),
     ) -> str:
         """The model's text, held to the GBNF grammar when one is given. Raises when no model can answer."""
         ...
@@ -149,6 +185,7 @@ class Thinker(Protocol):
 
 # ---------------------------------------------------------------- the owner's calendar, as the booking skill needs it
 
+
 class Calendar(Protocol):
     """Busy times of known calendars. Blocking: callers run it in a thread."""
 
@@ -162,6 +199,7 @@ class Calendar(Protocol):
 
 
 # ---------------------------------------------------------------- conversations
+
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
@@ -210,6 +248,7 @@ class ConversationStore(Protocol):
 
 # ---------------------------------------------------------------- requests and answers
 
+
 @dataclass(frozen=True, slots=True)
 class AskRequest:
     """What the owner asks."""
@@ -229,12 +268,12 @@ class AskRequest:
 class AnswerKind(StrEnum):
     """How a turn ended."""
 
-    DONE = "done"            # a tool, skill or model answered
-    ASKED = "asked"          # one thing is missing; the next message fills it
-    DECLINED = "declined"    # nothing here can do it
-    DENIED = "denied"        # the owner said no; nothing was written
-    PROPOSED = "proposed"    # dry run: effects shown, nothing applied
-    STOPPED = "stopped"      # a bound was hit; the reason says which
+    DONE = "done"  # a tool, skill or model answered
+    ASKED = "asked"  # one thing is missing; the next message fills it
+    DECLINED = "declined"  # nothing here can do it
+    DENIED = "denied"  # the owner said no; nothing was written
+    PROPOSED = "proposed"  # dry run: effects shown, nothing applied
+    STOPPED = "stopped"  # a bound was hit; the reason says which
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +296,7 @@ class Answer:
 
 
 # ---------------------------------------------------------------- events while a request runs
+
 
 @dataclass(frozen=True, slots=True)
 class Status:

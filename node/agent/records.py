@@ -55,13 +55,20 @@ class StoredJournal:
     async def applied(self, idempotency_key: str, undo: Mapping[str, Json]) -> None:
         """Record that the effect is in place and how to undo it."""
         await self._database.write(
-            journal.advance, idempotency_key, StepState.APPLIED, to_ms(self._clock.now()), record=record_to_json(undo),
+            journal.advance,
+            idempotency_key,
+            StepState.APPLIED,
+            to_ms(self._clock.now()),
+            record=record_to_json(undo),
         )
 
     async def failed(self, idempotency_key: str, reason: str) -> None:
         """Record that the approved write was refused."""
         await self._database.write(
-            journal.advance, idempotency_key, StepState.FAILED, to_ms(self._clock.now()),
+            journal.advance,
+            idempotency_key,
+            StepState.FAILED,
+            to_ms(self._clock.now()),
             record=record_to_json({"reason": reason}),
         )
 
@@ -92,8 +99,11 @@ class StoredConversations:
         """A new conversation's id."""
         conversation_id = new_id(self._entropy)
         await self._database.write(
-            conversations.create, conversation_id, to_ms(self._clock.now()),
-            confidentiality=int(PUBLIC_LABEL.confidentiality), integrity=int(PUBLIC_LABEL.integrity),
+            conversations.create,
+            conversation_id,
+            to_ms(self._clock.now()),
+            confidentiality=int(PUBLIC_LABEL.confidentiality),
+            integrity=int(PUBLIC_LABEL.integrity),
         )
         return conversation_id
 
@@ -116,8 +126,14 @@ class StoredConversations:
         values = None if turn.text.values is None else [list(value) for value in turn.text.values]
         detail = {**turn.detail, "source": turn.text.source, "values": values}
         row = conversations.Turn(
-            turn.role, turn.text.value, int(turn.text.confidentiality), int(turn.text.integrity), to_ms(turn.at),
-            turn.ran_on, turn.sources, msgspec.json.encode(detail).decode(),
+            turn.role,
+            turn.text.value,
+            int(turn.text.confidentiality),
+            int(turn.text.integrity),
+            to_ms(turn.at),
+            turn.ran_on,
+            turn.sources,
+            msgspec.json.encode(detail).decode(),
         )
         await self._database.write(conversations.append, conversation_id, row)
 
@@ -135,10 +151,12 @@ class StoredConversations:
 def _entry(step: Step) -> JournalEntry:
     assert step.decision is not None
     return JournalEntry(
-        effect_from_json(step.plan), approval_from_json(step.decision),
+        effect_from_json(step.plan),
+        approval_from_json(step.decision),
         applied=step.state in {StepState.APPLIED, StepState.UNDONE},
         undo=record_from_json(step.record) if step.record and step.state is not StepState.FAILED else None,
-        undone=step.state is StepState.UNDONE, failed=step.state is StepState.FAILED,
+        undone=step.state is StepState.UNDONE,
+        failed=step.state is StepState.FAILED,
     )
 
 
@@ -150,5 +168,6 @@ def _turn(row: conversations.Turn) -> TurnRecord:
         values = tuple(Value(str(one[0]), str(one[1])) for one in stored if isinstance(one, list))
     source = str(detail.pop("source", "history"))
     text = Labeled(row.text, Confidentiality(row.confidentiality), Integrity(row.integrity), source, values)
-    return TurnRecord("user" if row.role == "user" else "assistan"
-        "t", text, from_ms(row.at_ms), row.ran_on, row.sources, detail)
+    return TurnRecord(
+        "user" if row.role == "user" else "assistant", text, from_ms(row.at_ms), row.ran_on, row.sources, detail
+    )

@@ -38,18 +38,38 @@ class DayTime:
 
 
 _PARTS: dict[str, tuple[int, int]] = {
-    "early morning": (360, 540), "late morning": (600, 720), "morning": (360, 720), "mornings": (360, 720),
-    "after lunch": (780, 1080), "before lunch": (360, 720), "lunchtime": (720, 840), "lunch time": (720, 840),
-    "late afternoon": (900, 1080), "early afternoon": (720, 900), "afternoon": (720, 1080), "afternoons": (720, 1080),
-    "early evening": (1020, 1200), "evening": (1080, 1320), "evenings": (1080, 1320), "tonight": (1080, 1440),
-    "after work": (1020, 1320), "before work": (360, 540), "night": (1080, 1440), "end of the day": (960, 1080),
-    "end of day": (960, 1080), "after dinner": (1170, 1320), "after breakfast": (540, 720), "over lunch": (720, 840),
-    "at lunch": (720, 840), "breakfast time": (420, 540),
+    "early morning": (360, 540),
+    "late morning": (600, 720),
+    "morning": (360, 720),
+    "mornings": (360, 720),
+    "after lunch": (780, 1080),
+    "before lunch": (360, 720),
+    "lunchtime": (720, 840),
+    "lunch time": (720, 840),
+    "late afternoon": (900, 1080),
+    "early afternoon": (720, 900),
+    "afternoon": (720, 1080),
+    "afternoons": (720, 1080),
+    "early evening": (1020, 1200),
+    "evening": (1080, 1320),
+    "evenings": (1080, 1320),
+    "tonight": (1080, 1440),
+    "after work": (1020, 1320),
+    "before work": (360, 540),
+    "night": (1080, 1440),
+    "end of the day": (960, 1080),
+    "end of day": (960, 1080),
+    "after dinner": (1170, 1320),
+    "after breakfast": (540, 720),
+    "over lunch": (720, 840),
+    "at lunch": (720, 840),
+    "breakfast time": (420, 540),
 }
 _PART = re.compile(
     r"(?<![\w'’])(?:(?P<lead>in|on|during|for|this|sometime\s+in|at)\s+(?:the\s+)?|the\s+)?(?P<part>"
-    + "|".join(re.sub(" ", r"\\s+", name) for name in sorted(_PARTS, key=len, reverse=True)) + r")\b(?![’']s?\s*\w*"
-        r"\s*[’'])",
+    + "|".join(re.sub(" ", r"\\s+", name) for name in sorted(_PARTS, key=len, reverse=True))
+    + r")\b(?![’']s?\s*\w*"
+    r"\s*[’'])",
 )
 _POSSESSIVE = re.compile(r"(?:[’']s|s[’'])\s+$")
 _HOUR_WORDS = r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
@@ -78,8 +98,10 @@ _POINT = re.compile(
     rf"at|around|about|by|before|after|from|until|till|since|past|for|to|starting\s+at|@)\s+)?{_clock('a')}",
 )
 _SOFT_BEFORE = re.compile(r"\b(?:ideally|preferably|prefer(?:red)?|rather)\s*,?\s*(?:(?:on|in|at)\s+)?(?:the\s+)?$")
-_SOFT_AFTER = re.compile(r"\s*,?\s*(?:(?:is|are|would\s+be)\s+(?:best|better|ideal|preferred|perfect)|if\s+possible|"
-                         r"preferably|ideally)\b")
+_SOFT_AFTER = re.compile(
+    r"\s*,?\s*(?:(?:is|are|would\s+be)\s+(?:best|better|ideal|preferred|perfect)|if\s+possible|"
+    r"preferably|ideally)\b"
+)
 _NOT_BEFORE = re.compile(r"\b(?:not|except|excluding|avoid|no)\s+(?:in\s+|on\s+)?(?:the\s+)?$")
 
 
@@ -150,10 +172,10 @@ def _range(match: re.Match[str], _low: str, hour24: bool) -> DayTime | None:
     lead, sep = match.group("lead"), match.group("sep")
     if a is None or b is None or (sep == "and" and lead != "between"):
         return None
-    if a[2] and b[2] and not lead:                      # "2 to 4" alone is no time
+    if a[2] and b[2] and not lead:  # "2 to 4" alone is no time
         return None
     start, end = a[0], b[0]
-    if b[1] and not a[1]:                               # "2-5pm", "9 to 12am": the first takes the nearest earlier half
+    if b[1] and not a[1]:  # "2-5pm", "9 to 12am": the first takes the nearest earlier half
         start = max((c for c in (a[0] % 720, a[0] % 720 + 720) if c < end), default=a[0])
     if end <= start and not b[1]:
         end += 720 if end + 720 > start else 0
@@ -165,7 +187,7 @@ def _range(match: re.Match[str], _low: str, hour24: bool) -> DayTime | None:
 def _part(match: re.Match[str], low: str, _hour24: bool) -> DayTime | None:
     name = re.sub(r"\s+", " ", match.group("part"))
     if _POSSESSIVE.search(low[: match.start("part")]):
-        return None                                     # "parents' evening" is a thing, not a time
+        return None  # "parents' evening" is a thing, not a time
     if name in {"night", "at lunch"} and match.group("lead") not in {"at", "in", "during", None}:
         return None
     start, end = _PARTS[name]
@@ -182,23 +204,43 @@ def _point(match: re.Match[str], low: str, hour24: bool) -> DayTime | None:
     minutes, literal, bare = read
     lead = re.sub(r"\s+", " ", match.group("lead") or "")
     if bare and lead not in {
-        "at", "around", "about", "by", "before", "after", "from", "until", "till", "not befor"
-            "e", "not after", "at around",
-        "at about", "starting at", "@", "no later than", "no earlier than", "not until",
+        "at",
+        "around",
+        "about",
+        "by",
+        "before",
+        "after",
+        "from",
+        "until",
+        "till",
+        "not before",
+        "not after",
+        "at around",
+        "at about",
+        "starting at",
+        "@",
+        "no later than",
+        "no earlier than",
+        "not until",
     }:
         return None
     if bare and re.search(r"\b(?:divided|multiplied|times|plus|minus|over)\s+$", low[: match.start()]):
-        return None                                     # "divided by 12"
-    if bare and re.match(r"\s+(?:[a-z]+s\b|of\b|more\b)", low[match.end() :]) and not re.match(
-        r"\s+(?:mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays|minutes|this|is|was|has|"
-        r"hours)\b", low[match.end() :],
+        return None  # "divided by 12"
+    if (
+        bare
+        and re.match(r"\s+(?:[a-z]+s\b|of\b|more\b)", low[match.end() :])
+        and not re.match(
+            r"\s+(?:mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays|minutes|this|is|was|has|"
+            r"hours)\b",
+            low[match.end() :],
+        )
     ):
-        return None                                     # "about 3 things"
+        return None  # "about 3 things"
     if minutes == 1440:
         minutes = 0
     span = Span(*match.span())
     if lead in {"before", "by", "until", "till", "not after", "no later than"}:
-        minutes = minutes or 1440                       # before midnight: the end of the day
+        minutes = minutes or 1440  # before midnight: the end of the day
         return DayTime(min(DAY_START_MIN, minutes - 1), minutes, span, relation="before", literal=literal)
     if lead in {"after", "not before", "no earlier than", "not until", "since"}:
         return DayTime(minutes, max(DAY_END_MIN, minutes + 60), span, relation="after", literal=literal)

@@ -38,8 +38,18 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 _SHORT = {"mon": 0, "tue": 1, "tues": 1, "weds": 2, "thu": 3, "thur": 3, "thurs": 3, "fri": 4}
 _SHORT_AFTER_WORD = {"wed": 2, "sat": 5, "sun": 6}
 _MONTHS = (
-    "januar"
-    "y", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
 )
 _WD = (
     r"(?:(?:" + "|".join(_WEEKDAYS) + r")s?|(?:" + "|".join(sorted(_SHORT, key=len, reverse=True)) + r")\b\.?"
@@ -62,14 +72,29 @@ _NOT = re.compile(
     r"\bevery\s+day\s+but|\banything\s+but|\bavoid(?:ing)?|\bno)\s+(?:on\s+)?(?:a\s+)?$",
 )
 _SOFT_BEFORE = re.compile(r"\b(?:ideally|preferably|best|prefer(?:red)?|rather)\s*,?\s*(?:on\s+|in\s+)?(?:the\s+)?$")
-_SOFT_AFTER = re.compile(r"\s*(?:,\s*)?(?:(?:is|are|would\s+be)\s+(?:best|better|ideal|preferred|perfect)|"
-                         r"if\s+possible|preferably|ideally)\b")
+_SOFT_AFTER = re.compile(
+    r"\s*(?:,\s*)?(?:(?:is|are|would\s+be)\s+(?:best|better|ideal|preferred|perfect)|"
+    r"if\s+possible|preferably|ideally)\b"
+)
 _JOIN = re.compile(r"^\s*(?:,|,?\s*or|,?\s*and|nor)\s*(?:on\s+)?$")
 
 _RELATIONS = {
-    "before": "before", "not after": "by", "by": "by", "until": "by", "till": "by", "up to": "by", "after": "after",
-    "from": "from", "since": "from", "starting": "from", "not before": "from", "no earlier than": "from",
-    "no later than": "by", "not later than": "by", "starting on": "from", "starting from": "from",
+    "before": "before",
+    "not after": "by",
+    "by": "by",
+    "until": "by",
+    "till": "by",
+    "up to": "by",
+    "after": "after",
+    "from": "from",
+    "since": "from",
+    "starting": "from",
+    "not before": "from",
+    "no earlier than": "from",
+    "no later than": "by",
+    "not later than": "by",
+    "starting on": "from",
+    "starting from": "from",
 }
 
 
@@ -114,6 +139,7 @@ def _related(found: list[Days], low: str) -> list[Days]:
 
 # ---------------------------------------------------------------- builders
 
+
 def _weekday(word: str) -> int:
     word = word.strip(" .")
     for index, name in enumerate(_WEEKDAYS):
@@ -153,10 +179,15 @@ def _weekdays(match: re.Match[str], today: date, _: bool) -> list[Days]:
             day += timedelta(days=7)
         start = match.start() if not items else match.start("list") + part.start()
         end = match.start("list") + part.end()
-        items.append(Days(
-            day, day + timedelta(days=1), Span(start, end), weekday=weekday,
-            anchored=week_later or modifier in {"next", "last"},
-        ))
+        items.append(
+            Days(
+                day,
+                day + timedelta(days=1),
+                Span(start, end),
+                weekday=weekday,
+                anchored=week_later or modifier in {"next", "last"},
+            )
+        )
     if items and week_later:
         items[-1] = replace(items[-1], span=Span(items[-1].span.start, match.end()))
     return items
@@ -276,30 +307,57 @@ def _next_days(match: re.Match[str], today: date, _: bool) -> list[Days]:
 
 
 _Build = Callable[[re.Match[str], date, bool], list[Days]]
-_BUILDERS: tuple[tuple[re.Pattern[str], _Build], ...] = tuple((re.compile(rf"(?<![\w'’]){p}"), b) for p, b in (
-    (rf"(?:in\s+|during\s+)?(?:the\s+)?week\s+(?:of|starting(?:\s+on)?|beginning)\s+(?P<day>(?:the\s+)?(?:{_MONTH}\s"
-     rf"+\d{{1,2}}(?:st|nd|rd|th)?|{ORDINAL}(?:\s+of\s+{_MONTH})?|\d{{1,2}}\.?\s+{_MONTH}|{_WD}))(?!\w)", _week_of),
-    (r"(?:the\s+)?day\s+after\s+tomorrow\b|tomorrow\b|tmrw\b|today\b|yesterday\b", _relative_day),
-    (rf"{_LEAD_DAY}(?:the\s+)?(?P<year>20\d\d)-(?P<m>\d{{1,2}})-(?P<d>\d{{1,2}})\b", _iso),
-    (rf"(?:from\s+|between\s+)?(?:the\s+)?(?P<a>\d{{1,2}}(?:st|nd|rd|th)?)\s*(?:-|–|to|and|until|till|"
-     rf"through)\s*(?:the\s+)?(?P<b>\d{{1,2}}(?:st|nd|rd|th)?)\s+(?:of\s+)?(?P<mon>{_MONTH})", _date_range),
-    (rf"{_LEAD_DAY}(?:the\s+)?(?P<d>{ORDINAL}|\d{{1,2}}\.?)\s+(?:of\s+)?(?P<mon>{_MONTH}){_YEAR}(?!\w)", _dated),
-    (rf"{_LEAD_DAY}(?P<mon>{_MONTH})\s+(?:the\s+)?(?P<d>{ORDINAL}|\d{{1,2}}(?![\d:]|\s*(?:am|"
-     rf"pm)\b)){_YEAR}(?!\w)", _dated),
-    (r"(?P<a>\d{1,2})[/](?P<b>\d{1,2})(?:[/](?P<year>(?:20)?\d\d))?(?![\d/])", _slashed),
-    (r"(?P<a>\d{1,2})[.](?P<b>\d{1,2})[.](?P<year>(?:20)?\d\d)?(?![\d]"
-     r")", lambda match, today, _: _slashed(match, today, True)),
-    (rf"(?:between\s+|from\s+)(?:(?P<mod>next|this)\s+)?(?P<a>{_WD})\s+(?:and|to|till|until|through|"
-     rf"-)\s+(?P<b>{_WD})(?!\w)", _weekday_range),
-    (rf"(?:(?P<mod>next|this)\s+)?(?P<a>{_WD})\s*(?:to|till|through|-|–)\s*(?P<b>{_WD})(?!\w)", _weekday_range),
-    (rf"(?:(?P<mod>next|this|coming|last|every)\s+)?(?P<list>{_WD}(?:{_LIST}{_WD})*)(?P<week>\s+week)?(?!\w"
-     rf")", _weekdays),
-    (rf"{_LEAD_DAY}(?:on\s+)?the\s+(?P<d>{ORDINAL})(?!\s+(?:one|time|floor|note|half|quarter|of\b|[a-z]+\s+of)|"
-     rf"\w)", _day_of_month),
-    (r"(?:the\s+)?week\s+after\s+next\b|(?:the\s+)?(?:rest\s+of\s+(?:the|this)|this|next|following|coming|"
-     r"last)\s+(?:work(?:ing)?\s+)?week\b(?!\s*end)|(?:later\s+)?this\s+week\b", _week),
-    (r"(?:(?:this|next|the|coming)\s+)+weekend\b|weekend\b", _weekend),
-    (r"(?:the\s+)?(?:rest\s+of\s+the|this|next)\s+month\b", _month_range),
-    (rf"(?:in|during|this|next)\s+(?P<mon>{'|'.join(_MONTHS)})\b(?!\s+\d)", _named_month),
-    (rf"(?:the\s+)?(?:next|coming)\s+(?:(?P<n>{NUMBER}|few|couple\s+of)\s+)?(?:days|weeks)\b", _next_days),
-))
+_BUILDERS: tuple[tuple[re.Pattern[str], _Build], ...] = tuple(
+    (re.compile(rf"(?<![\w'’]){p}"), b)
+    for p, b in (
+        (
+            rf"(?:in\s+|during\s+)?(?:the\s+)?week\s+(?:of|starting(?:\s+on)?|beginning)\s+(?P<day>(?:the\s+)?(?:{_MONTH}\s"
+            rf"+\d{{1,2}}(?:st|nd|rd|th)?|{ORDINAL}(?:\s+of\s+{_MONTH})?|\d{{1,2}}\.?\s+{_MONTH}|{_WD}))(?!\w)",
+            _week_of,
+        ),
+        (r"(?:the\s+)?day\s+after\s+tomorrow\b|tomorrow\b|tmrw\b|today\b|yesterday\b", _relative_day),
+        (rf"{_LEAD_DAY}(?:the\s+)?(?P<year>20\d\d)-(?P<m>\d{{1,2}})-(?P<d>\d{{1,2}})\b", _iso),
+        (
+            rf"(?:from\s+|between\s+)?(?:the\s+)?(?P<a>\d{{1,2}}(?:st|nd|rd|th)?)\s*(?:-|–|to|and|until|till|"
+            rf"through)\s*(?:the\s+)?(?P<b>\d{{1,2}}(?:st|nd|rd|th)?)\s+(?:of\s+)?(?P<mon>{_MONTH})",
+            _date_range,
+        ),
+        (rf"{_LEAD_DAY}(?:the\s+)?(?P<d>{ORDINAL}|\d{{1,2}}\.?)\s+(?:of\s+)?(?P<mon>{_MONTH}){_YEAR}(?!\w)", _dated),
+        (
+            rf"{_LEAD_DAY}(?P<mon>{_MONTH})\s+(?:the\s+)?(?P<d>{ORDINAL}|\d{{1,2}}(?![\d:]|\s*(?:am|"
+            rf"pm)\b)){_YEAR}(?!\w)",
+            _dated,
+        ),
+        (r"(?P<a>\d{1,2})[/](?P<b>\d{1,2})(?:[/](?P<year>(?:20)?\d\d))?(?![\d/])", _slashed),
+        (
+            r"(?P<a>\d{1,2})[.](?P<b>\d{1,2})[.](?P<year>(?:20)?\d\d)?(?![\d]"
+            r")",
+            lambda match, today, _: _slashed(match, today, True),
+        ),
+        (
+            rf"(?:between\s+|from\s+)(?:(?P<mod>next|this)\s+)?(?P<a>{_WD})\s+(?:and|to|till|until|through|"
+            rf"-)\s+(?P<b>{_WD})(?!\w)",
+            _weekday_range,
+        ),
+        (rf"(?:(?P<mod>next|this)\s+)?(?P<a>{_WD})\s*(?:to|till|through|-|–)\s*(?P<b>{_WD})(?!\w)", _weekday_range),
+        (
+            rf"(?:(?P<mod>next|this|coming|last|every)\s+)?(?P<list>{_WD}(?:{_LIST}{_WD})*)(?P<week>\s+week)?(?!\w"
+            rf")",
+            _weekdays,
+        ),
+        (
+            rf"{_LEAD_DAY}(?:on\s+)?the\s+(?P<d>{ORDINAL})(?!\s+(?:one|time|floor|note|half|quarter|of\b|[a-z]+\s+of)|"
+            rf"\w)",
+            _day_of_month,
+        ),
+        (
+            r"(?:the\s+)?week\s+after\s+next\b|(?:the\s+)?(?:rest\s+of\s+(?:the|this)|this|next|following|coming|"
+            r"last)\s+(?:work(?:ing)?\s+)?week\b(?!\s*end)|(?:later\s+)?this\s+week\b",
+            _week,
+        ),
+        (r"(?:(?:this|next|the|coming)\s+)+weekend\b|weekend\b", _weekend),
+        (r"(?:the\s+)?(?:rest\s+of\s+the|this|next)\s+month\b", _month_range),
+        (rf"(?:in|during|this|next)\s+(?P<mon>{'|'.join(_MONTHS)})\b(?!\s+\d)", _named_month),
+        (rf"(?:the\s+)?(?:next|coming)\s+(?:(?P<n>{NUMBER}|few|couple\s+of)\s+)?(?:days|weeks)\b", _next_days),
+    )
+)

@@ -17,9 +17,14 @@ __all__ = ["Conversion", "Expression", "conversion", "convert", "evaluate", "exp
 _POWER_LIMIT = 64
 _VALUE_LIMIT = 1e18
 _WORDS = (
-    (r"\bdivided\s+by\b|\bover\b|÷", "/"), (r"\bmultiplied\s+by\b|\btimes\b|×|(?<=\d)\s*x\s*(?=\d)", "*"),
-    (r"\bplus\b", "+"), (r"\bminus\b|−|–", "-"), (r"\bto\s+the\s+power\s+of\b|\^", "**"),
-    (r"\bsquared\b", "**2"), (r"\bcubed\b", "**3"), (r"(?<=\d),(?=\d{3}\b)", ""),
+    (r"\bdivided\s+by\b|\bover\b|÷", "/"),
+    (r"\bmultiplied\s+by\b|\btimes\b|×|(?<=\d)\s*x\s*(?=\d)", "*"),
+    (r"\bplus\b", "+"),
+    (r"\bminus\b|−|–", "-"),
+    (r"\bto\s+the\s+power\s+of\b|\^", "**"),
+    (r"\bsquared\b", "**2"),
+    (r"\bcubed\b", "**3"),
+    (r"(?<=\d),(?=\d{3}\b)", ""),
 )
 _PERCENT = re.compile(rf"\b(?P<p>{NUMBER})\s*(?:%|percent)\s+(?:of|from)\s+(?P<of>\d+(?:\.\d+)?)")
 _ROOT = re.compile(rf"\bsquare\s+root\s+of\s+(?P<n>{NUMBER})")
@@ -45,11 +50,23 @@ def expression(text: str) -> Expression | None:
     rewritten = re.sub(r"(?<=\d)\s+and\s+(?=\d)", " + ", low) if _SUM.search(low) else low
     for pattern, symbol in _WORDS:
         rewritten = re.sub(pattern, f" {symbol} ", rewritten)
-    rewritten = re.sub(rf"(?<![\w.])({NUMBER})(?![\w]"
-                       rf")", lambda m: f"{number(m.group()):g}" if m.group()[0].isalpha() else m.group(), rewritten)
+    rewritten = re.sub(
+        rf"(?<![\w.])({NUMBER})(?![\w]"
+        rf")",
+        lambda m: f"{number(m.group()):g}" if m.group()[0].isalpha() else m.group(),
+        rewritten,
+    )
     runs = [m.group().strip() for m in _RUN.finditer(rewritten)]
-    runs = [run for run in runs if re.search(r"\d\s*(?:[+\-*/]|\*\*)\s*[\d(.]|\)\s*[+\-*/"
-        r"]", run) and evaluate(run) is not None]
+    runs = [
+        run
+        for run in runs
+        if re.search(
+            r"\d\s*(?:[+\-*/]|\*\*)\s*[\d(.]|\)\s*[+\-*/"
+            r"]",
+            run,
+        )
+        and evaluate(run) is not None
+    ]
     if not runs:
         return None
     digits = [match.start() for match in re.finditer(rf"[\d(]|\b{NUMBER}\b", low)]
@@ -58,7 +75,10 @@ def expression(text: str) -> Expression | None:
 
 
 _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
     ast.Pow: operator.pow,
 }
 
@@ -88,24 +108,45 @@ def _value(node: ast.expr) -> float:
 
 
 _UNITS: dict[str, str] = {
-    alias: unit for unit, aliases in {
-        "meter": "m meter meters metre metres", "kilometer": "km kilometer kilometers kilometre kilometres kms",
-        "centimete"
-        "r": "cm centimeter centimeters centimetre centimetres", "millimeter": "mm millimeter millimeters millimetre",
-        "mile": "mi mile miles", "yard": "yd yard yards", "foot": "ft foot feet", "inch": "inch inches",
-        "gram": "g gram grams gramme gramme"
-                "s", "kilogram": "kg kilo kilos kilogram kilograms kgs", "pound": "lb lbs pound pounds",
-        "ounce": "oz ounce ounces", "stone": "stone stones", "tonne": "tonne tonnes ton tons",
-        "liter": "l liter liters litre litres", "milliliter": "ml milliliter milliliters millilitre millilitres",
-        "cup": "cup cups", "pint": "pint pints", "quart": "quart quarts", "gallon": "gallon gallons",
-        "tablespoon": "tbsp tablespoon tablespoons", "teaspoon": "tsp teaspoon teaspoons",
-        "celsius": "celsius centigrade °c", "fahrenheit": "fahrenheit °f", "kelvin": "kelvin",
-        "hour": "hour hour"
-                "s", "minute": "minute minutes", "second": "second seconds", "day": "day days", "week": "week weeks",
-    }.items() for alias in aliases.split()
+    alias: unit
+    for unit, aliases in {
+        "meter": "m meter meters metre metres",
+        "kilometer": "km kilometer kilometers kilometre kilometres kms",
+        "centimeter": "cm centimeter centimeters centimetre centimetres",
+        "millimeter": "mm millimeter millimeters millimetre",
+        "mile": "mi mile miles",
+        "yard": "yd yard yards",
+        "foot": "ft foot feet",
+        "inch": "inch inches",
+        "gram": "g gram grams gramme grammes",
+        "kilogram": "kg kilo kilos kilogram kilograms kgs",
+        "pound": "lb lbs pound pounds",
+        "ounce": "oz ounce ounces",
+        "stone": "stone stones",
+        "tonne": "tonne tonnes ton tons",
+        "liter": "l liter liters litre litres",
+        "milliliter": "ml milliliter milliliters millilitre millilitres",
+        "cup": "cup cups",
+        "pint": "pint pints",
+        "quart": "quart quarts",
+        "gallon": "gallon gallons",
+        "tablespoon": "tbsp tablespoon tablespoons",
+        "teaspoon": "tsp teaspoon teaspoons",
+        "celsius": "celsius centigrade °c",
+        "fahrenheit": "fahrenheit °f",
+        "kelvin": "kelvin",
+        "hour": "hour hours",
+        "minute": "minute minutes",
+        "second": "second seconds",
+        "day": "day days",
+        "week": "week weeks",
+    }.items()
+    for alias in aliases.split()
 }
-_UNIT = re.compile(r"(?<![\w])(?"
-                   r":" + "|".join(re.escape(unit) for unit in sorted(_UNITS, key=len, reverse=True)) + r")(?!\w)")
+_UNIT = re.compile(
+    r"(?<![\w])(?"
+    r":" + "|".join(re.escape(unit) for unit in sorted(_UNITS, key=len, reverse=True)) + r")(?!\w)"
+)
 _TIME_UNITS = frozenset({"hour", "minute", "second", "day", "week"})
 _ASKS_UNITS = re.compile(r"\b(?:convert|conversion|how\s+many|how\s+much)\b")
 _AMOUNT = re.compile(rf"(?<![\w.])(?P<n>{NUMBER}|an?)\s*(?:degrees\s+)?$")
@@ -113,21 +154,39 @@ _TARGET = re.compile(r"\b(?:to|into|in|as|how\s+many|how\s+much)\s+(?:degrees\s+
 
 
 _FACTORS: dict[str, tuple[str, float]] = {
-    "meter": ("length", 1.0), "kilometer": ("length", 1000.0), "centimeter": ("length", 0.01),
-    "millimeter": ("length", 0.001), "mile": ("length", 1609.344), "yard": ("length", 0.9144),
+    "meter": ("length", 1.0),
+    "kilometer": ("length", 1000.0),
+    "centimeter": ("length", 0.01),
+    "millimeter": ("length", 0.001),
+    "mile": ("length", 1609.344),
+    "yard": ("length", 0.9144),
     "foot": ("length", 0.3048),
     "inch": ("length", 0.0254),
-    "gram": ("mass", 1.0), "kilogram": ("mass", 1000.0), "pound": ("mass", 453.59237), "ounce": ("mass", 28.349523125),
-    "stone": ("mass", 6350.29318), "tonne": ("mass", 1e6),
-    "liter": ("volume", 1.0), "milliliter": ("volume", 0.001), "cup": ("volume", 0.2365882365),
-    "pint": ("volume", 0.473176473), "quart": ("volume", 0.946352946), "gallon": ("volume", 3.785411784),
-    "tablespoon": ("volume", 0.01478676478125), "teaspoon": ("volume", 0.00492892159375),
-    "second": ("time", 1.0), "minute": ("time", 60.0), "hour": ("time", 3600.0), "day": ("time", 86400.0),
+    "gram": ("mass", 1.0),
+    "kilogram": ("mass", 1000.0),
+    "pound": ("mass", 453.59237),
+    "ounce": ("mass", 28.349523125),
+    "stone": ("mass", 6350.29318),
+    "tonne": ("mass", 1e6),
+    "liter": ("volume", 1.0),
+    "milliliter": ("volume", 0.001),
+    "cup": ("volume", 0.2365882365),
+    "pint": ("volume", 0.473176473),
+    "quart": ("volume", 0.946352946),
+    "gallon": ("volume", 3.785411784),
+    "tablespoon": ("volume", 0.01478676478125),
+    "teaspoon": ("volume", 0.00492892159375),
+    "second": ("time", 1.0),
+    "minute": ("time", 60.0),
+    "hour": ("time", 3600.0),
+    "day": ("time", 86400.0),
     "week": ("time", 604800.0),
 }
 """Exact by definition (international yard and pound, US customary volumes)."""
 _KELVIN: dict[str, tuple[float, float]] = {
-    "kelvin": (1.0, 0.0), "celsius": (1.0, 273.15), "fahrenheit": (5 / 9, 273.15 - 32 * 5 / 9),
+    "kelvin": (1.0, 0.0),
+    "celsius": (1.0, 273.15),
+    "fahrenheit": (5 / 9, 273.15 - 32 * 5 / 9),
 }
 
 

@@ -19,17 +19,27 @@ from node.agent.readers.numbers import fold
 
 __all__ = ["Locale", "When", "read_when", "wall_time"]
 
-_SOON = re.compile(r"\b(?:as\s+soon\s+as\s+possible|asap|at\s+the\s+earliest|(?:the\s+)?(?:next|first)\s+(?:free|"
-                   r"possible|available)\s+\w+|soon)\b")
+_SOON = re.compile(
+    r"\b(?:as\s+soon\s+as\s+possible|asap|at\s+the\s+earliest|(?:the\s+)?(?:next|first)\s+(?:free|"
+    r"possible|available)\s+\w+|soon)\b"
+)
 _TODAY = re.compile(r"this\b|tonight\b")
 _OPEN_DAYS = 14
 """How far a search goes when only one side was said."""
 _AT_MIN = 60
 """How much "am I free at 3" looks at when no length is said."""
 _DAYS_LIMIT = 62
-_PART_MOMENT = {"mornin"
-                "g": 540, "mornings": 540, "early morning": 420, "afternoon": 840, "lunchtime": 720, "after lunch": 780,
-                "evening": 1140, "tonight": 1200, "night": 1260}
+_PART_MOMENT = {
+    "morning": 540,
+    "mornings": 540,
+    "early morning": 420,
+    "afternoon": 840,
+    "lunchtime": 720,
+    "after lunch": 780,
+    "evening": 1140,
+    "tonight": 1200,
+    "night": 1260,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +92,19 @@ class When:
         mine_time = self.moment is not None or self.fixed_min is not None or self.day_from_min is not None
         days, times = (self if mine_days else earlier), (self if mine_time else earlier)
         return replace(
-            self, windows=days.windows, not_before=days.not_before, excluded_weekdays=days.excluded_weekdays,
-            excluded_days=days.excluded_days, preferred_weekdays=days.preferred_weekdays, soon=days.soon,
-            names_weekend=days.names_weekend, day_from_min=times.day_from_min, day_to_min=times.day_to_min,
-            fixed_min=times.fixed_min, end_min=times.end_min, preferred=times.preferred,
+            self,
+            windows=days.windows,
+            not_before=days.not_before,
+            excluded_weekdays=days.excluded_weekdays,
+            excluded_days=days.excluded_days,
+            preferred_weekdays=days.preferred_weekdays,
+            soon=days.soon,
+            names_weekend=days.names_weekend,
+            day_from_min=times.day_from_min,
+            day_to_min=times.day_to_min,
+            fixed_min=times.fixed_min,
+            end_min=times.end_min,
+            preferred=times.preferred,
             length=self.length or earlier.length,
         )
 
@@ -129,13 +148,16 @@ class When:
             minutes = self.length.minutes if self.length and self.length.minutes else _AT_MIN
             starts = [wall_time(first, self.fixed_min, self.zone) for first, _ in ranges]
             return tuple((start, start + timedelta(minutes=minutes)) for start in starts)
-        if not self.excluded_weekdays and not self.excluded_days and (
-            self.day_from_min is None or any((after - first).days > _DAYS_LIMIT for first, after in ranges)
+        if (
+            not self.excluded_weekdays
+            and not self.excluded_days
+            and (self.day_from_min is None or any((after - first).days > _DAYS_LIMIT for first, after in ranges))
         ):
             return tuple((wall_time(first, 0, self.zone), wall_time(after, 0, self.zone)) for first, after in ranges)
         daily = (
             (wall_time(day, self.day_from_min or 0, self.zone), wall_time(day, self.day_to_min or 1440, self.zone))
-            for first, after in ranges for day in (first + timedelta(days=n) for n in range((after - first).days))
+            for first, after in ranges
+            for day in (first + timedelta(days=n) for n in range((after - first).days))
             if day.weekday() not in self.excluded_weekdays and day not in self.excluded_days
         )
         return tuple((start, end) for start, end in islice(daily, _DAYS_LIMIT) if start < end)
@@ -169,19 +191,28 @@ def read_when(text: str, now: datetime, locale: Locale) -> When:
     return When(
         windows=tuple(windows),
         not_before=now.astimezone(UTC) if lower is None else max(now, wall_time(lower, 0, locale.zone)),
-        day_from_min=bounds.day_from, day_to_min=bounds.day_to, fixed_min=bounds.fixed, end_min=bounds.end,
+        day_from_min=bounds.day_from,
+        day_to_min=bounds.day_to,
+        fixed_min=bounds.fixed,
+        end_min=bounds.end,
         excluded_weekdays=frozenset(d.weekday for d in said_days if d.relation == "not" and d.weekday is not None),
         excluded_days=frozenset(
-            d.first + timedelta(days=n) for d in said_days if d.relation == "not" and d.weekday is None
+            d.first + timedelta(days=n)
+            for d in said_days
+            if d.relation == "not" and d.weekday is None
             for n in range((d.after - d.first).days)
         ),
         preferred=bounds.preferred,
         preferred_weekdays=frozenset(d.weekday for d in said_days if d.soft and d.weekday is not None),
-        moment=moment, length=length, soon=bool(soon),
-        names_weekend=any(d.weekday in {5, 6} or "weeken"
-            "d" in d.span.of(fold(text)) for d in said_days if d.relation != "not")
+        moment=moment,
+        length=length,
+        soon=bool(soon),
+        names_weekend=any(
+            d.weekday in {5, 6} or "weekend" in d.span.of(fold(text)) for d in said_days if d.relation != "not"
+        )
         or any((after - first).days <= 2 and first.weekday() >= 5 for first, after in windows),
-        spans=tuple(spans), zone=locale.zone,
+        spans=tuple(spans),
+        zone=locale.zone,
     )
 
 
@@ -256,7 +287,9 @@ def _times(said: list[DayTime]) -> _Bounds:
     fixed = points[0].from_min if points else None
     bounded = (start, end) != (0, 1440) and not points
     return _Bounds(
-        day_from=start if bounded else None, day_to=end if bounded else None,
+        day_from=start if bounded else None,
+        day_to=end if bounded else None,
         fixed=exact.from_min if exact and fixed is None else fixed,
-        end=exact.to_min if exact else None, preferred=preferred,
+        end=exact.to_min if exact else None,
+        preferred=preferred,
     )

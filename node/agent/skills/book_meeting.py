@@ -65,21 +65,36 @@ class BookMeeting:
     description = "Book a meeting: find a time that suits all whose calendar is here, and enter it after you agree"
     claims = ("calendar_create", "calendar_free")
     examples = (
-        "book an hour with Sam next wee"
-        "k", "find an hour for Lee and me next month", "set up a meeting with the architects on Thursday afternoon",
-        "find a slot for Kim and me tomorrow, half an hour", "I need to meet Alex before the weekend",
-        "arrange a call with Robin, 20 minutes, some time this week", "schedule a review with Jo and Max for Monday",
-        "invite Toni to a planning session on Wednesday morning", "set aside two hours for the tax papers on Sunday",
-        "lunch with Chris one day next week", "need Pat for 45 minutes as soon as possible",
-        "I have to talk to Noor for half an hour on Friday", "I want to see Mika for an hour this week",
+        "book an hour with Sam next week",
+        "find an hour for Lee and me next month",
+        "set up a meeting with the architects on Thursday afternoon",
+        "find a slot for Kim and me tomorrow, half an hour",
+        "I need to meet Alex before the weekend",
+        "arrange a call with Robin, 20 minutes, some time this week",
+        "schedule a review with Jo and Max for Monday",
+        "invite Toni to a planning session on Wednesday morning",
+        "set aside two hours for the tax papers on Sunday",
+        "lunch with Chris one day next week",
+        "need Pat for 45 minutes as soon as possible",
+        "I have to talk to Noor for half an hour on Friday",
+        "I want to see Mika for an hour this week",
     )
-    cues = ("book", "schedul"
-                    "e", "set up", "arrang"
-                                   "e", "invite", "meeting wit"
-                                       "h", "set asid"
-                                           "e", "find a slo"
-                                               "t", "find an hour", "find time", "event", "need to see", "need to meet",
-            "have to talk to")
+    cues = (
+        "book",
+        "schedule",
+        "set up",
+        "arrange",
+        "invite",
+        "meeting with",
+        "set aside",
+        "find a slot",
+        "find an hour",
+        "find time",
+        "event",
+        "need to see",
+        "need to meet",
+        "have to talk to",
+    )
 
     def __init__(self, calendar: Calendar) -> None:
         self._calendar = calendar
@@ -116,8 +131,9 @@ class BookMeeting:
             return SkillSay(_found(_no_slot(plan, unknown), plan.people), "no free slot under these conditions")
         write = _write(plan, slots, unknown, locale)
         if _REPEATS.search(call.reading.text):
-            write = replace(write, before=f"{write.before} Repeating events are not made yet: this enters the first "
-                f"one only.")
+            write = replace(
+                write, before=f"{write.before} Repeating events are not made yet: this enters the first one only."
+            )
         return write
 
     def _slots(self, plan: Plan, now: datetime) -> tuple[list[Interval], tuple[str, ...]]:
@@ -170,8 +186,16 @@ def _title(reading: Reading, names: Sequence[str]) -> tuple[str, Origin, str]:
     people = [person.span for person in reading.people.found] + [one.span for one in reading.people.unclear]
     span = phrase(reading.text, "title", (*reading.understood, *people))
     if span and not any(span.overlaps(person) for person in people):
-        words = re.sub(r"^(?:the|a|an|my|our)\s"
-                       r"+", "", span.of(reading.text)) if not quoted(reading.text) else span.of(reading.text)
+        words = (
+            re.sub(
+                r"^(?:the|a|an|my|our)\s"
+                r"+",
+                "",
+                span.of(reading.text),
+            )
+            if not quoted(reading.text)
+            else span.of(reading.text)
+        )
         if words and not _NO_TITLE.fullmatch(words):
             return words[:1].upper() + words[1:], Origin.REQUEST, f'your words: "{span.of(reading.text)}"'
     if names:
@@ -199,14 +223,20 @@ def _rules(plan: Plan, windows: tuple[Interval, ...]) -> SlotRules:
         day_from = min(WORKING_HOURS[0], *(start for start, _ in when.preferred))
         day_to = max(WORKING_HOURS[1], *(end for _, end in when.preferred))
     return SlotRules(
-        windows, plan.duration_min, when.zone, day_from_min=day_from, day_to_min=day_to,
-        excluded_weekdays=when.excluded_weekdays, weekends=when.names_weekend,
+        windows,
+        plan.duration_min,
+        when.zone,
+        day_from_min=day_from,
+        day_to_min=day_to,
+        excluded_weekdays=when.excluded_weekdays,
+        weekends=when.names_weekend,
     )
 
 
 def best(slots: Sequence[Interval], when: When) -> list[Interval]:
     """At most three: wished times and days first, then usual hours ("morning" from nine), then the earliest; none
     overlapping another where there are enough."""
+
     def order(slot: Interval) -> tuple[bool, bool, bool, datetime]:
         start, end = (edge.astimezone(when.zone) for edge in slot)
         first, last = start.hour * 60 + start.minute, end.hour * 60 + end.minute
@@ -231,11 +261,14 @@ def _write(plan: Plan, slots: Sequence[Interval], unknown: Sequence[str], locale
         "title": Provenance(plan.title_origin, plan.title_source),
         "start": Provenance(Origin.COMPUTED, when_words, alternatives=tuple(options)),
         "duration": Provenance(
-            Origin.DEFAULT if plan.duration_source.startswith("default") else Origin.REQUEST, plan.duration_source,
+            Origin.DEFAULT if plan.duration_source.startswith("default") else Origin.REQUEST,
+            plan.duration_source,
         ),
     }
     args: dict[str, str | int | datetime | tuple[str, ...]] = {
-        "title": plan.title, "start": start, "duration": plan.duration_min,
+        "title": plan.title,
+        "start": start,
+        "duration": plan.duration_min,
     }
     if plan.people:
         args["attendees"] = plan.people
