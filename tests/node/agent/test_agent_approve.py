@@ -11,6 +11,7 @@ from node.agent.approve import Approvals
 from node.agent.effects import Approval, Effect
 from node.agent.ports import AnswerKind, ApprovalNeeded
 from node.agent.tools.registry import Registry
+from node.errors import StorageError
 
 BOOKING = "put dentist on my calendar for Monday at 8"
 
@@ -167,3 +168,35 @@ async def test_a_refused_write_is_recorded_so_and_never_tried_again_unasked(root
     assert (await one.ask(BOOKING, request_id="r-1")).kind is AnswerKind.DONE
     assert len(one.owner.shown) == 2
     assert events_in(one) == 1
+
+
+@pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), ValueError("a bug"), StorageError("full")])
+async def test_one_write_that_cannot_be_finished_keeps_no_node_from_starting(
+    root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, failure: Exception
+) -> None:
+    journal = MemoryJournal()
+    journal.crash_after_approval = True
+    with pytest.raises(Crash):
+        await world(root, journal=journal).ask(BOOKING, request_id="r-1")
+    restarted = world(root, journal=journal)
+    approvals = restarted.agent.approvals
+
+    async def fail(effect: Effect) -> None:
+        raise failure
+
+    with monkeypatch.context() as patched:
+        patched.setattr(approvals, "_apply", fail)
+        assert await restarted.agent.start() == 0
+    (said,) = [record.getMessage() for record in caplog.records if record.name == "node.agent.approve"]
+    assert said.endswith(f"could not be finished: {type(failure).__name__}")
+    assert "dentist" not in said
+    assert await restarted.agent.start() == 1       # control: the next start finishes it
+    assert events_in(restarted) == 1
+
+
+async def test_a_journal_that_cannot_be_read_keeps_no_node_from_starting(root: Path) -> None:
+    class Damaged(MemoryJournal):
+        async def unfinished(self) -> list[object]:    # type: ignore[override]
+            raise ValueError("damaged row")
+
+    assert await world(root, journal=Damaged()).agent.start() == 0

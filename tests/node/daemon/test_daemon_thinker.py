@@ -17,7 +17,7 @@ from memory_channel import ALICE, BOB
 
 from node.agent.ports import ThinkJob, ThinkPart
 from node.daemon.thinker import Thinker, ThinkFailed
-from node.errors import KithError, ModelMissing, NotPaired, PeerUnreachable, UnknownPeer
+from node.errors import KithError, ModelMissing, NotPaired, PeerUnreachable, StorageError, UnknownPeer
 from node.privacy.labels import Labeled, owner_text
 from node.privacy.policy import PeerView
 from offload.ports import ChatPrompt, Failed, Finished, GenerateRequest, ModelInfo, Piece, Started, Usage
@@ -343,3 +343,35 @@ async def test_a_death_without_a_model_here_tells_both(autojump_clock: object) -
     home.model = None
     with pytest.raises(ModelMissing, match=r"home-pc stopped in mid-answer .*; There is no model on this device"):
         await home.think()
+
+
+@pytest.mark.parametrize("failure", [StorageError("The disk is full."), trio.TooSlowError()])
+async def test_a_complete_answer_is_given_though_its_entry_cannot_be_closed(
+    autojump_clock: object, monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    home = await house("Dear ", "[PERSON_1].")
+
+    async def fail(*args: Any, **kwargs: Any) -> None:
+        raise failure
+
+    monkeypatch.setattr(home.near.ledger, "close", fail)
+    result = await home.think()
+    assert (result.text, result.peer_id) == (f"Dear {NAME}.", BOB)
+    assert home.peers.at_work == 0
+    monkeypatch.undo()
+    assert await home.near.ledger.close_crashed(purposes=frozenset({"infer"})) == 1     # as the next start does
+    assert await home.outcomes() == ["crashed"]
+
+
+async def test_negative_control_another_error_of_the_ledger_is_not_hidden(
+    autojump_clock: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = await house("Hello.")
+
+    async def fail(*args: Any, **kwargs: Any) -> None:
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(home.near.ledger, "close", fail)
+    with pytest.raises(ExceptionGroup) as raised:
+        await home.think()
+    assert raised.group_contains(ValueError, match="a bug")

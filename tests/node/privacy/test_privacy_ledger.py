@@ -117,6 +117,22 @@ async def test_a_cut_off_end_is_found_by_the_signed_head() -> None:
     assert kept is not None
 
 
+async def test_a_database_that_was_emptied_lacks_what_the_head_knows() -> None:
+    ledger, rows, heads = await filled()
+    assert await ledger.missing_at_end() == 0
+    del rows.rows[3:]
+    assert await ledger.missing_at_end() == 2
+    rows.rows.clear()
+    fresh = ledger_over(rows, heads)        # the next life
+    assert await fresh.missing_at_end() == 5
+    await fresh.append(draft(0))            # moves the head: from here on nobody can tell
+    assert await fresh.missing_at_end() == 0
+    heads.stored = sign_head(SeedSigner(b"x" * 32), 9, b"d" * 32)
+    assert await fresh.missing_at_end() == 0    # another device's head says nothing of this one
+    heads.stored = None
+    assert await fresh.missing_at_end() == 0
+
+
 async def test_a_forged_head_is_found() -> None:
     ledger, rows, heads = await filled()
     heads.stored = sign_head(SeedSigner(b"x" * 32), 5, rows.rows[-1].digest)

@@ -154,6 +154,42 @@ def test_reading_marks_messages_and_pages_go_back_in_time():
     assert [row.seq for row in mail.inbox(tx, unread=True)] == [3]
 
 
+def take(tx: Connection, peer: str, seq: int, room: mail.InboxRoom, body: str = "hi") -> Receipt:
+    return mail.receive(tx, peer, Incoming(seq, f"m{seq}", "chat.msg", body, 1), 1, room)
+
+
+def test_one_peers_unread_messages_are_limited_and_reading_makes_room():
+    tx, room = memory_rows(), mail.InboxRoom(messages=2, size_bytes=10_000)
+    assert [take(tx, "bea", seq, room) for seq in (1, 2, 3)] == [Receipt.STORED, Receipt.STORED, Receipt.FULL]
+    assert mail.marks(tx, "bea").received == 2          # the third is asked for again
+    assert take(tx, "bea", 2, room) is Receipt.DUPLICATE    # what is here is acknowledged all the same
+    assert take(tx, "cara", 1, room) is Receipt.STORED      # another peer has room of its own
+    assert len(mail.inbox(tx)) == 3
+    assert mail.mark_read(tx, 1, 9) == 1
+    assert [take(tx, "bea", seq, room) for seq in (3, 4)] == [Receipt.STORED, Receipt.FULL]
+    mail.mark_read(tx, 99, 9)
+    assert not mail.is_full(tx, "bea", room)
+
+
+def test_bytes_are_counted_as_they_are_stored_and_empty_messages_count_too():
+    tx, room = memory_rows(), mail.InboxRoom(messages=1000, size_bytes=2000)
+    assert take(tx, "bea", 1, room, "é" * 1000) is Receipt.STORED   # 2000 bytes in UTF-8
+    assert take(tx, "bea", 2, room) is Receipt.FULL
+    mail.mark_read(tx, 1, 9)
+    stored = 0
+    while take(tx, "bea", 2 + stored, room, "") is Receipt.STORED:
+        stored += 1
+    assert 1 < stored < 1000
+
+
+def test_what_one_peer_may_leave_is_bounded_without_being_told():
+    assert mail.InboxRoom(10_000, 64 * 1024 * 1024) == mail.INBOX_ROOM
+    tx = memory_rows()
+    mail.receive(tx, "bea", incoming(1), 1)
+    tx.execute("UPDATE mail_marks SET unread = 10000 WHERE peer_id = 'bea'")
+    assert mail.receive(tx, "bea", incoming(2), 1) is Receipt.FULL
+
+
 class TwoNodes(RuleBasedStateMachine):
     """A sender's and a receiver's rows, a network between that loses, repeats and reorders, crashes on both sides.
 
