@@ -36,8 +36,8 @@ folder = Path(sys.argv[1])
 os.environ["KITH_HOME"] = str(folder / "h")
 UP = [sys.executable, "-P", "-m", "node.daemon", "--mode", "offline"]
 
-def up():
-    return subprocess.Popen(UP, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def up(*more):
+    return subprocess.Popen([*UP, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 def ready(node):
     for line in node.stdout:
@@ -59,12 +59,37 @@ def log():
 """
 
 
-def test_a_node_outlives_a_full_disk(tmp_path: Path) -> None:
-    done = mounted(tmp_path / "disk", COMMON + """
+FILLED = """
 node = up()
 ready(node)
+node.send_signal(signal.SIGINT)
+assert node.wait(30) == 0
+node = up("--mode", "lan")          # it chooses a port, and wants to keep it
+shm = folder / "h" / "data" / "index.db-shm"
+while not shm.exists():             # the databases are open; the network library takes seconds from here
+    time.sleep(0.01)
+time.sleep(0.3)
 fill()
-time.sleep(8)                       # several rounds of its background work
+"""
+
+UNGUARDED = """
+CODE = '''
+from node.daemon.persevering import Persevering
+async def attempt(self, step):
+    await step()
+    return True
+Persevering.attempt = attempt
+from node.daemon.__main__ import main
+main()
+'''
+UP = [sys.executable, "-P", "-c", CODE, "--mode", "offline"]
+"""
+
+
+def test_a_node_outlives_a_full_disk(tmp_path: Path) -> None:
+    done = mounted(tmp_path / "disk", COMMON + FILLED + """
+ready(node)
+time.sleep(6)                       # more rounds of its background work
 assert node.poll() is None, node.stderr.read()
 (folder / "ballast").unlink()
 node.send_signal(signal.SIGINT)
@@ -76,6 +101,17 @@ assert node.wait(30) == 0
 print("lived")
 """)
     assert done.stdout.endswith("lived\n"), done.stdout + done.stderr
+
+
+def test_negative_control_without_the_guard_it_ends_and_says_why(tmp_path: Path) -> None:
+    done = mounted(tmp_path / "disk", COMMON + UNGUARDED + FILLED + """
+print(node.wait(60))
+print(node.stderr.read())
+""")
+    code, _, said = done.stdout.partition("\n")
+    assert code == "1", done.stdout + done.stderr
+    assert "is full" in said
+    assert "Traceback" not in said
 
 
 @pytest.mark.parametrize("how", ["full", "read-only"])
