@@ -1,12 +1,13 @@
 """Models on disk: which files there are, what the record beside each says, and whether the file is still that one.
 
-The files themselves are only hashed here; what reads their insides lives in the worker's box. Must not know llama.cpp,
-processes or requests.
+The files themselves are hashed here, and their first 24 bytes looked at; what reads further lives in a box. Must not
+know llama.cpp, processes or requests.
 """
 
 import hashlib
 import json
 import os
+import struct
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,8 @@ __all__ = ["Catalogue", "ModelFile", "Record", "digest_of", "read_record", "reco
 
 _RECORD_LIMIT_BYTES = 64 * 1024
 _MODELS_LIMIT = 256
+_START = struct.Struct("<4sIQQ")        # GGUF's magic, version, number of tensors, number of facts
+_VERSIONS = (2, 3)
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,13 +40,18 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelFile(msgspec.Struct, frozen=True, kw_only=True):
-    """One model file. changed: its digest is not the recorded one, so it must not be loaded."""
+    """One model file. changed: its digest is not the recorded one, so it must not be loaded.
+
+    recorded: its record names this very content. damage: what its first bytes lack of a model, in words.
+    """
 
     path: Path
     digest: str
     size_bytes: int
     record: Record
     changed: bool = False
+    recorded: bool = False
+    damage: str = ""
 
 
 def digest_of(path: Path) -> str:
@@ -111,9 +119,26 @@ class Catalogue:
         digest = cached[2]
         record = read_record(path)
         changed = record is not None and record.digest != digest
+        recorded = record is not None and not changed
         if record is None:
             record = Record(name=path.stem.lower(), digest=digest, quantisation=path.stem.rpartition(".")[2])
-        return ModelFile(path=path, digest=digest, size_bytes=stat.st_size, record=record, changed=changed)
+        return ModelFile(
+            path=path, digest=digest, size_bytes=stat.st_size, record=record, changed=changed, recorded=recorded,
+            damage=_damage_at_start(path))
+
+
+def _damage_at_start(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            start = file.read(_START.size)
+    except OSError as error:
+        return error.strerror or "It can't be read."
+    if len(start) < _START.size or not start.startswith(b"GGUF"):
+        return "It is no GGUF model file."
+    _, version, tensors, facts = _START.unpack(start)
+    if version not in _VERSIONS:
+        return f"GGUF version {version} is not known."
+    return "" if tensors and facts else "It holds no model."
 
 
 def _read_digests(path: Path) -> dict[str, tuple[int, int, str]]:
@@ -126,12 +151,14 @@ def _read_digests(path: Path) -> dict[str, tuple[int, int, str]]:
 
 def _write_digests(path: Path, digests: dict[str, tuple[int, int, str]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write_whole(path, json.dumps(digests))
+    _write_whole(path, json.dumps(digests), mode=0o600)     # it tells which files the owner has
 
 
-def _write_whole(path: Path, text: str) -> None:
+def _write_whole(path: Path, text: str, *, mode: int = 0o666) -> None:
     unfinished = path.with_name(f"{path.name}.unfinished")
-    with unfinished.open("w", encoding="utf-8") as file:
+    unfinished.unlink(missing_ok=True)      # a leftover would keep its own mode
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    with open(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -36,11 +36,11 @@ class JoinedEngine:
         return self._stream(request) if self._upstream else self._local.stream(request)
 
     async def models(self) -> list[ModelInfo]:
-        """The models that can be asked for, the default first, then those of this device."""
+        """The models that can be asked for, the default first, then those of this device, then those broken."""
         found = await self._local.models()
         if self._upstream is not None:
             found += await self._upstream.models()
-            found.sort(key=lambda info: self._default not in (info.name, info.digest))
+            found.sort(key=lambda info: (bool(info.broken), not self._is_default(info)))
         return found
 
     async def count_tokens(self, prompt: Prompt, *, model: str | None = None) -> int:
@@ -89,7 +89,8 @@ class JoinedEngine:
         theirs = await self._upstream.models()
         if wanted is None:
             chosen = self._default is not None and any(map(self._is_default, theirs))
-            return self._upstream if chosen or (theirs and not await self._local.models()) else self._local
+            sound_here = any(not info.broken for info in await self._local.models())
+            return self._upstream if chosen or (theirs and not sound_here) else self._local
         return self._upstream if any(wanted in (info.name, info.digest) for info in theirs) else self._local
 
     def _is_default(self, info: ModelInfo | None) -> bool:

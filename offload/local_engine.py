@@ -9,6 +9,7 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import trio
@@ -23,6 +24,7 @@ from offload.kv_vault import KvVault
 from offload.model_host import HostLimits, ModelHost
 from offload.ports import EngineHealth, EngineState, Event, GenerateRequest, ModelInfo, Prompt
 from offload.request_limits import check_prompt, check_request, check_texts
+from offload.soundness import Soundness
 from offload.thread_budget import split_threads
 
 __all__ = ["LocalEngine", "physical_cores"]
@@ -58,6 +60,7 @@ class LocalEngine:
         self._scanning = trio.Lock()
         self._choosing = trio.Lock()
         self._found: list[ModelFile] = []
+        self._soundness = Soundness()
         self._warned: set[str] = set()
         self._scanned_s = float("-inf")
 
@@ -80,7 +83,7 @@ class LocalEngine:
         return self._stream(request)
 
     async def models(self) -> list[ModelInfo]:
-        """The models that can be asked for, the default first."""
+        """The models that can be asked for, the default first, those known to be broken last."""
         return [self._info(model) for model in await self._usable()]
 
     async def count_tokens(self, prompt: Prompt, *, model: str | None = None) -> int:
@@ -103,6 +106,9 @@ class LocalEngine:
             return EngineHealth(state="stopped")
         if not models:
             return EngineHealth(state="no_model", detail=str(NoModel()))
+        broken = self._soundness.damage(models[0].digest)
+        if broken:      # it is only first when nothing else is there
+            return EngineHealth(state="no_model", detail=f"{models[0].record.name} is broken: {broken}")
         if not self._hosts:
             return EngineHealth(state="idle", model=self._info(models[0]), threads=self._limits.threads)
         host = max((host for host, _ in self._hosts.values()), key=lambda host: host.jobs)
@@ -182,7 +188,7 @@ class LocalEngine:
                 scope.cancel()
             host = ModelHost(
                 model, self._limits, self._kernels, policy=self._policy, vault=self._vault,
-                work_changed=self._share_threads)
+                work_changed=self._share_threads, judged=partial(self._soundness.note, model.digest))
             scope = trio.CancelScope(shield=True)       # ended by _end_hosts, after it could put away what it remembers
             self._hosts[model.digest] = (host, scope)
             self._nursery.start_soon(self._run_host, host, scope)
@@ -231,6 +237,7 @@ class LocalEngine:
         async with self._scanning:
             if trio.current_time() - self._scanned_s > _SCAN_FRESH_S:
                 self._found = await trio.to_thread.run_sync(self._catalogue.scan)
+                await self._soundness.examine(self._found)
                 self._scanned_s = trio.current_time()
                 for model in self._found:
                     if model.changed and model.digest not in self._warned:
@@ -241,9 +248,12 @@ class LocalEngine:
     def _sorted(self) -> list[ModelFile]:
         usable = [model for model in self._found if not model.changed]
         default = self._default
-        if default is not None:
-            usable.sort(key=lambda model: not _is_called(model, default))
-        return usable
+
+        def rank(model: ModelFile) -> tuple[bool, bool]:
+            broken = bool(self._soundness.damage(model.digest))
+            return broken, default is not None and not _is_called(model, default)
+
+        return sorted(usable, key=rank)
 
     def _info(self, model: ModelFile) -> ModelInfo:
         known = self._hosts.get(model.digest)
@@ -254,7 +264,7 @@ class LocalEngine:
             context_tokens=facts.context_tokens if facts else min(record.context_tokens, self._limits.context_tokens),
             licence=record.licence if record.licence != "unknown" or not facts else facts.licence or "unknown",
             loaded=known is not None and known[0].supervisor.state == "ready",
-            placeholder_style=record.placeholder_style)
+            placeholder_style=record.placeholder_style, broken=self._soundness.damage(model.digest))
 
 
 def physical_cores() -> int:

@@ -83,10 +83,12 @@ class ModelHost:
     def __init__(
         self, model: ModelFile, limits: HostLimits, kernels: KernelVerdict, *, policy: RestartPolicy | None = None,
         vault: KvVault | None = None, work_changed: Callable[[], None] = lambda: None,
+        judged: Callable[[str], None] = lambda _: None,
     ) -> None:
         """vault: keys for what the worker may keep on disk; None: it keeps nothing.
 
-        work_changed: told when a request came or ended.
+        work_changed: told when a request came or ended. judged: told why the model could not be loaded, or "" once it
+        was.
         """
         self.model = model
         self.limits = limits
@@ -97,6 +99,7 @@ class ModelHost:
         self._kernels = kernels
         self._fast = True
         self._work_changed = work_changed
+        self._judged = judged
         self.threads = limits.threads
         self._jobs: dict[str, Job] = {}
         self._errands = Errands(self._child)
@@ -256,6 +259,7 @@ class ModelHost:
                 self.ready_facts = msgspec.structs.replace(
                     facts, backend=shown(facts.backend), description=shown(facts.description),
                     licence=shown(facts.licence))
+                self._judged("")
                 self._pong_s = trio.current_time()
                 self._moved = (-1, self._pong_s)
                 missing = {layer: state for layer, state in facts.box.items() if state != "held"}
@@ -264,6 +268,7 @@ class ModelHost:
                     _log.warning("the engine worker's box has gaps: %s %s", missing, open_ways)
             case CannotStart(message=message):
                 self._unusable = True
+                self._judged(shown(message))
                 raise ChildStartFailed(shown(message))
             case _:
                 raise ChildStartFailed("The worker process spoke out of turn.")
@@ -301,6 +306,8 @@ class ModelHost:
 
     def gave_up(self, reason: str) -> None:
         """Nobody needs to wait any longer."""
+        if self.ready_facts is None:
+            self._judged(f"The process that loads it dies: {reason}.")
         self._fail_all(WorkerQuarantined(f"The model's worker died too often: {reason}."))
 
     # -- inside

@@ -152,7 +152,10 @@ Event = Queued | Started | Piece | Resumed | Finished | Failed
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A model this engine can serve. digest is the file's sha256 in hex; context_tokens 0 means not yet known."""
+    """A model this engine can serve. digest is the file's sha256 in hex; context_tokens 0 means not yet known.
+
+    broken: why it could not be loaded, in words; it is then not the default while there is another.
+    """
 
     name: str
     digest: str
@@ -162,6 +165,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     quantisation: str = "unknown"
     loaded: bool = False
     placeholder_style: PlaceholderStyle = "brackets"
+    broken: str = ""
 
 
 class EngineHealth(msgspec.Struct, frozen=True, kw_only=True):

@@ -268,7 +268,7 @@ class _Session:
             granted = permits(grant, "infer", model_name=model.name, model_digest=model.digest)
             digest_fits = request.model_digest in (None, model.digest)
             name_fits = request.model_name in (None, model.name) or request.model_digest == model.digest
-            if granted and digest_fits and name_fits:
+            if granted and digest_fits and name_fits and not model.broken:
                 return model
         return None
 

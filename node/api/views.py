@@ -220,6 +220,8 @@ class ModelView(msgspec.Struct, frozen=True, kw_only=True):
     loaded: bool
     default: bool
     placeholder_style: str
+    broken: str = ""
+    """Why it could not be loaded; it is then never the default while there is another."""
 
 
 class ModelDetail(msgspec.Struct, frozen=True, kw_only=True):

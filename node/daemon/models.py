@@ -15,7 +15,7 @@ from node.api.views import ModelDetail, ModelView
 from node.daemon.hub import HubDesk
 from node.errors import KithError, ModelMissing, UsageError
 from offload.catalogue import Catalogue, ModelFile
-from offload.errors import OffloadError
+from offload.errors import ModelUnusable, OffloadError
 from offload.gguf import ModelFacts
 from offload.hub_names import PREFIX, parse_reference
 from offload.joined_engine import JoinedEngine
@@ -57,12 +57,16 @@ class ModelShelf:
         return found[0] if found else None
 
     async def info(self, name: str) -> ModelDetail:
-        """Everything known of one model, its file's own words included. Raises ModelMissing, ModelUnusable."""
+        """Everything known of one model, its file's own words included where it has any. Raises ModelMissing."""
         view = await self._named(name)
         file = await self._file_of(view.digest)
         if file is None:
             return ModelDetail(model=view, source="a server of this machine: kith config explain")
-        facts = await model_facts(file.path)
+        try:
+            facts = await model_facts(file.path)
+        except ModelUnusable as error:
+            broken = msgspec.structs.replace(view, broken=view.broken or str(error))
+            return ModelDetail(model=broken, file=str(file.path), source=file.record.source)
         return ModelDetail(
             model=view, file=str(file.path), source=file.record.source, architecture=facts.architecture,
             title=facts.name, organisation=facts.organisation, parameters=facts.parameters, layers=facts.layers,
@@ -87,8 +91,10 @@ class ModelShelf:
                 await self._add_file(file, emit, skip_adapters=several)
 
     async def use(self, name: str) -> ModelView:
-        """Make one model the default, now and at the next start. Raises ModelMissing."""
+        """Make one model the default, now and at the next start. Raises ModelMissing, ModelUnusable."""
         view = await self._named(name)
+        if view.broken:
+            raise ModelUnusable(f"{view.name} is broken: {view.broken}")
         self._engine.set_default(view.name)
         await trio.to_thread.run_sync(self._keep_default, view.name)
         return msgspec.structs.replace(view, default=True)
@@ -198,5 +204,5 @@ def _view(info: ModelInfo, *, default: bool) -> ModelView:
     return ModelView(
         name=info.name, digest=info.digest, size_bytes=info.size_bytes, context_tokens=info.context_tokens,
         quantisation=info.quantisation, licence=info.licence, loaded=info.loaded, default=default,
-        placeholder_style=info.placeholder_style,
+        placeholder_style=info.placeholder_style, broken=info.broken,
     )

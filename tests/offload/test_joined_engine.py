@@ -11,9 +11,11 @@ class Fixed:
 
     def __init__(self, name, *models):
         self.name, self.names, self.default = name, models, None
+        self.broken = ""
 
     async def models(self):
-        return [ModelInfo(name=one, digest=f"digest of {one}", size_bytes=1) for one in self.names]
+        return [
+            ModelInfo(name=one, digest=f"digest of {one}", size_bytes=1, broken=self.broken) for one in self.names]
 
     @asynccontextmanager
     async def stream(self, request):
@@ -62,3 +64,12 @@ async def test_with_no_model_here_the_upstream_answers_and_without_upstream_the_
     assert (await who(joined), (await joined.health()).detail) == ("there", "there")
     alone = JoinedEngine(Fixed("here", "small"), None)
     assert (await who(alone), [one.name for one in await alone.models()]) == ("here", ["small"])
+
+
+async def test_a_broken_model_here_leaves_the_answer_to_the_upstream():
+    local = Fixed("here", "small")
+    joined = JoinedEngine(local, Fixed("there", "big"), default_model="small")
+    assert await who(joined) == "here"
+    local.broken = "it is cut off"
+    assert [one.name for one in await joined.models()] == ["big", "small"]
+    assert (await who(joined), await who(joined, "small")) == ("there", "here")

@@ -131,6 +131,21 @@ async def test_what_is_no_model_is_refused_and_leaves_nothing(desk, content):
         await desk.add(desk.source / "absent.gguf")
 
 
+async def test_a_broken_model_is_shown_and_removed_but_never_chosen(desk):
+    await desk.add(make_gguf(desk.source / "good.gguf"))
+    (desk.own / "a.gguf").write_bytes(b"GGUF\x09\x00\x00\x00" + b"\1" * 100)
+    desk.engine.rescan()
+    good, broken = await desk.shelf.all()
+    assert (good.name, good.default, good.broken) == ("good", True, "")
+    assert (broken.name, broken.default, broken.broken) == ("a", False, "GGUF version 9 is not known.")
+    detail = await desk.shelf.info("a")
+    assert (detail.model.broken, detail.file) == (broken.broken, str(desk.own / "a.gguf"))
+    with pytest.raises(ModelUnusable):
+        await desk.shelf.use("a")
+    await desk.shelf.remove("a")
+    assert [view.name for view in await desk.shelf.all()] == ["good"]
+
+
 async def test_a_copy_that_is_cut_off_leaves_nothing(desk):
     file = make_gguf(desk.source / "a.gguf")
 
