@@ -20,9 +20,13 @@ def _row(model: dict[str, Any]) -> list[str]:
         f"{model['size_bytes'] / 1e6:.0f} MB",
         str(model["context_tokens"]),
         model["licence"] or "not stated",
-        "loaded" if model["loaded"] else "cold",
+        _state(model),
         model["digest"][:12],
     ]
+
+
+def _state(model: dict[str, Any]) -> str:
+    return "broken" if model["broken"] else "loaded" if model["loaded"] else "cold"
 
 
 @click.group("models", invoke_without_command=True)
@@ -76,7 +80,7 @@ def info(ctx: click.Context, name: str) -> None:
         ("source", view["source"]),
         ("file", view["file"]),
         ("sha256", model["digest"]),
-        ("state", "loaded" if model["loaded"] else "cold"),
+        ("state", _state(model) + (f": {model['broken']}" if model["broken"] else "")),
         ("placeholders", model["placeholder_style"]),
     ]
     at.data("\n".join(f"{key:<14}{text}" for key, text in lines if text), view)
