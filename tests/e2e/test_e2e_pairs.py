@@ -1,7 +1,9 @@
 """Pairing, trust and forgetting between two real nodes in processes of their own."""
 
 import contextlib
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -81,6 +83,12 @@ def inbox(node: DemoNode) -> list[str]:
     return [item["body"] for item in node.client().get("/v1/inbox", limit=1000)]
 
 
+def allowed_by(node: DemoNode, peer: str) -> list[str] | None:
+    """What the peer lets this node use, as the node shows it; None while it is not here."""
+    allows: list[str] | None = node.client().get(f"/v1/peers/{peer}/grant")["allows_us"]
+    return allows
+
+
 def test_a_code_pairs_and_each_names_its_trust(house: Household) -> None:
     shown, typed, pictures = house.pair()
     assert (shown["name"], shown["trust"], shown["their_trust"]) == ("phone", "self", "home")
@@ -125,8 +133,12 @@ def test_a_wrong_code_is_said_plainly_and_the_fourth_try_is_refused(house: House
         refused = failing(lambda: join(house.phone.client(), wrong, waiting["at"]))
         assert (refused.exit_code, refused.code) == (6, "pairing_refused")
         assert "do not match" in str(refused)
+        assert "used up" not in str(refused)
         assert "kith pair" in refused.hint
         assert house.phone.status()["peers"] == []  # nothing was stored, and nothing tries again by itself
+    said = [event["text"] for event in window.events if event["event"] == "status"]
+    told = [text for text in said if "tries are left" in text]
+    assert [text.rpartition(": ")[2] for text in told] == ["2 of 3 tries are left.", "1 of 3 tries are left."]
     # the right code comes too late: the three tries are used up
     refused = failing(lambda: join(house.phone.client(), waiting["code"], waiting["at"]))
     assert refused.exit_code in (5, 6)
@@ -134,6 +146,17 @@ def test_a_wrong_code_is_said_plainly_and_the_fourth_try_is_refused(house: House
     expired = window.first("expired")
     assert "wrong tries" in expired["text"]
     assert house.phone.status()["peers"] == house.home_pc.status()["peers"] == []
+
+
+def test_after_a_wrong_code_the_right_one_still_pairs(house: Household) -> None:
+    window = Window(house.home_pc)
+    waiting = window.first("waiting")
+    wrong = WRONG if waiting["code"] != WRONG else "8-crossover-clockwork"
+    failing(lambda: join(house.phone.client(), wrong, waiting["at"]))
+    assert join(house.phone.client(), waiting["code"], waiting["at"])[-1]["event"] == "paired"
+    window.first("paired")
+    house.wait_connected()
+    forget(house)
 
 
 def test_a_code_needs_an_address_and_a_window(house: Household) -> None:
@@ -162,6 +185,46 @@ def test_forgetting_cuts_and_only_a_new_pairing_helps(house: Household) -> None:
     send(house.phone, "home-pc", "paired again")
     until(lambda: "paired again" in inbox(house.home_pc), "the message is there")
     assert "after forgetting" not in inbox(house.home_pc)
+    forget(house)
+
+
+@pytest.mark.parametrize("shows", ["home-pc", "phone"])
+def test_pairing_again_after_one_side_forgot_tells_the_new_grants_only(house: Household, shows: str) -> None:
+    house.pair()
+    until(lambda: "search" in (allowed_by(house.phone, "home-pc") or ()), "home-pc's first greeting is known")
+    house.phone.client().delete("/v1/peers/home-pc")
+    house.wait_apart(house.home_pc)  # it has not forgotten, and goes on calling
+    showing = house.home_pc if shows == "home-pc" else house.phone
+    window = Window(showing, trust="friend")
+    join(other(house, showing).client(), window.first("waiting")["link"], trust="friend")
+    window.first("paired")
+    house.wait_connected()
+    for _ in range(20):  # neither now nor a moment later
+        for node, peer in ((house.phone, "home-pc"), (house.home_pc, "phone")):
+            assert allowed_by(node, peer) in (["mail"], None)
+        time.sleep(0.1)
+    house.wait_connected()
+    assert allowed_by(house.phone, "home-pc") == allowed_by(house.home_pc, "phone") == ["mail"]
+    forget(house)
+
+
+def test_joining_another_node_leaves_the_own_window_open(house: Household) -> None:
+    """The phone tries to join where nothing answers, and opens a window of its own meanwhile."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        at = f"127.0.0.1:{silent.getsockname()[1]}"
+        refusals: list[CommandFailure] = []
+        joining = threading.Thread(
+            target=lambda: refusals.append(failing(lambda: join(house.phone.client(), WRONG, at))), daemon=True
+        )
+        joining.start()
+        window = Window(house.phone)
+        link = window.first("waiting")["link"]
+        joining.join(60)
+    assert len(refusals) == 1
+    assert join(house.home_pc.client(), link)[-1]["event"] == "paired"
+    window.first("paired")
     forget(house)
 
 
