@@ -3,10 +3,11 @@
 Raises NotRunning when no node listens and CommandFailure for what the node refuses. Must not know what any reply means.
 """
 
+import contextlib
 import http.client
 import json
 import socket
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -50,12 +51,8 @@ class NodeClient:
     def look(self, path: str) -> Any:
         """The JSON reply of one GET whose refusal is a reply as well."""
         connection, response = self._send("GET", path, None)
-        try:
-            return json.loads(response.read())
-        except ValueError:
-            raise _refusal(b"") from None
-        finally:
-            connection.close()
+        with contextlib.closing(connection), self._talking():
+            return _decode(response.read())
 
     def post(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """The JSON reply of one POST."""
@@ -78,29 +75,23 @@ class NodeClient:
         connection, response = self._send("POST", path, body)
         try:
             if response.status != 200:
-                raise _refusal(response.read())
-            while line := response.readline(MAX_LINE_BYTES):
-                yield json.loads(line)
-        except TimeoutError:
-            raise CommandFailure(
-                f"the node sent nothing for {self._timeout_s:.0f} seconds",
-                hint="See: kith status",
-                exit_code=1,
-                code="timeout",
-            ) from None
+                raise _refusal(self._read(response))
+            while line := self._read_line(response):
+                event = _decode(line)
+                if not isinstance(event, dict):
+                    raise _refusal(b"")
+                yield event
         finally:
             response.close()  # the socket went over to it, and open it would keep the request running at the node
             connection.close()
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         connection, response = self._send(method, path, body)
-        try:
-            data = response.read()
-        finally:
-            connection.close()
+        with contextlib.closing(connection):
+            data = self._read(response)
         if response.status >= 400:
             raise _refusal(data)
-        reply = json.loads(data)
+        reply = _decode(data)
         return reply["items"] if isinstance(reply, dict) and set(reply) == {"schema", "items"} else reply
 
     def _send(
@@ -109,19 +100,47 @@ class NodeClient:
         connection = _UnixConnection(self._path, self._timeout_s)
         try:
             payload = None if body is None else json.dumps(body).encode()
-            connection.request(method, quote(path, safe="/?&=%"), body=payload, headers={"Connection": "close"})
-            return connection, connection.getresponse()
-        except NotRunning:
+            with self._talking():
+                connection.request(method, quote(path, safe="/?&=%"), body=payload, headers={"Connection": "close"})
+                return connection, connection.getresponse()
+        except CommandFailure:
             connection.close()
             raise
+
+    def _read(self, response: http.client.HTTPResponse) -> bytes:
+        with self._talking():
+            return response.read()
+
+    def _read_line(self, response: http.client.HTTPResponse) -> bytes:
+        """The next whole line; b"" at the end. A line that breaks off is a node that died."""
+        with self._talking():
+            line = response.readline(MAX_LINE_BYTES)
+        if line and not line.endswith(b"\n") and len(line) < MAX_LINE_BYTES:
+            raise _hung_up("in the middle of its answer")
+        return line
+
+    @contextlib.contextmanager
+    def _talking(self) -> Iterator[None]:
+        """What can go wrong with the node at the other end, as CommandFailure."""
+        try:
+            yield
         except TimeoutError:
-            connection.close()
-            raise CommandFailure("the node did not answer in time", hint="See: kith logs", code="timeout") from None
-        except (ConnectionError, http.client.HTTPException) as error:
-            connection.close()
             raise CommandFailure(
-                f"the node hung up ({type(error).__name__})", hint="See: kith logs", code="hung_up"
+                f"the node sent nothing for {self._timeout_s:.0f} seconds", hint="See: kith status", code="timeout"
             ) from None
+        except (OSError, http.client.HTTPException) as error:
+            raise _hung_up(type(error).__name__) from None
+
+
+def _hung_up(how: str) -> CommandFailure:
+    return CommandFailure(f"the node hung up ({how})", hint="See: kith logs", code="hung_up")
+
+
+def _decode(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError:
+        raise _refusal(b"") from None
 
 
 def _refusal(data: bytes) -> CommandFailure:

@@ -12,6 +12,7 @@ import click
 from node.cli.failure import CommandFailure
 from node.cli.options import json_option, session
 from node.cli.output import Session
+from node.cli.printable import cell
 from node.cli.prompts import answer_questions
 
 MAX_FILE_BYTES = 1_000_000
@@ -25,7 +26,14 @@ def read_file(path: Path) -> dict[str, str]:
             )
         return {"name": path.name, "text": path.read_text(encoding="utf-8")}
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandFailure(f"{path} cannot be read as text: {error}", exit_code=2, code="usage") from None
+        raise CommandFailure(
+            f"{path} cannot be read as text: {_why(error)}", hint="Give the path of a UTF-8 text file.", exit_code=2,
+            code="usage",
+        ) from None
+
+
+def _why(error: OSError | UnicodeDecodeError) -> str:
+    return error.strerror or type(error).__name__ if isinstance(error, OSError) else "it is not UTF-8"
 
 
 def _read_stdin() -> list[dict[str, str]]:
@@ -33,19 +41,22 @@ def _read_stdin() -> list[dict[str, str]]:
         return []
     text = sys.stdin.read(MAX_FILE_BYTES + 1)
     if len(text) > MAX_FILE_BYTES:
-        raise CommandFailure(f"standard input is larger than {MAX_FILE_BYTES} characters", exit_code=2, code="usage")
+        raise CommandFailure(
+            f"standard input is larger than {MAX_FILE_BYTES} characters", hint="Give a part of it.", exit_code=2,
+            code="usage",
+        )
     return [{"name": "stdin", "text": text}] if text.strip() else []
 
 
 def _show(event: dict[str, Any], at: Session, streamed: list[str]) -> None:
     kind = event["event"]
     if kind == "status":
-        at.say(f"[{event['text']}]")
+        at.say(f"[{cell(event['text'])}]")
     elif kind == "delta":
         streamed.append(event["text"])
         at.piece(event["text"])
     elif kind == "tool" and at.verbose:
-        at.say(f"[{event['tool']}: {event['text']}]")
+        at.say(f"[{cell(event['tool'])}: {cell(event['text'])}]")
 
 
 @click.command("ask")
@@ -101,6 +112,8 @@ def command(
     if streamed:
         at.piece("\n")
     at.data("" if "".join(streamed).strip() == answer["text"].strip() else answer["text"], answer)
-    at.say(f"[{answer['ran_on']}: {answer['reason']}]")
+    at.say(f"[{cell(answer['ran_on'])}: {cell(answer['reason'])}]")
     if answer["kind"] == "denied":
         raise CommandFailure("not done: you said no", exit_code=4, code="denied", shown=True)
+    if answer["kind"] == "stopped" and not streamed:  # a tool gave up; a model's answer that was cut is an answer
+        raise CommandFailure("not done", code="stopped", shown=True)

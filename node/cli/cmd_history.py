@@ -1,10 +1,12 @@
 """kith history: list, show, export or delete conversations."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import click
 
+from node.cli.failure import CommandFailure
 from node.cli.options import json_option, session
 from node.cli.output import table
 
@@ -19,15 +21,37 @@ def _render(conversation: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
+def _write(path: Path, text: str, force: bool) -> None:
+    """Write a file that only its owner can read. Replaces one that is there only by force."""
+    try:
+        if force:
+            path.unlink(missing_ok=True)
+        with open(path, "x", encoding="utf-8", errors="backslashreplace", opener=_private) as file:
+            file.write(text)
+    except FileExistsError:
+        raise CommandFailure(
+            f"{path} exists", hint="Choose another name, or add --force", exit_code=2, code="usage"
+        ) from None
+    except OSError as error:
+        raise CommandFailure(
+            f"{path} cannot be written: {error.strerror}", hint=f"Check: ls -ld {path.parent}", code="storage"
+        ) from None
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
 @click.command("history")
 @click.argument("conversation", required=False)
 @click.option("--delete", "delete", is_flag=True, help="Erase this conversation.")
 @click.option(
     "--export", "export", type=click.Path(path_type=Path), metavar="FILE", help="Write it to a file in clear."
 )
+@click.option("--force", is_flag=True, help="Let --export replace a file that is there.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, conversation: str | None, delete: bool, export: Path | None) -> None:
+def command(ctx: click.Context, conversation: str | None, delete: bool, export: Path | None, force: bool) -> None:
     """List conversations, or show CONVERSATION (an id, its beginning, or "last")."""
     at = session(ctx)
     client = at.client()
@@ -43,6 +67,5 @@ def command(ctx: click.Context, conversation: str | None, delete: bool, export: 
         if export is None:
             at.data(_render(whole), whole)
         else:
-            export.touch(mode=0o600)
-            export.write_text(_render(whole) + "\n", encoding="utf-8")
+            _write(export, _render(whole) + "\n", force)
             at.data(f"Wrote {export} in clear; it is yours to protect.", {"file": str(export)})

@@ -3,6 +3,12 @@
 import click
 
 from node.cli.options import json_option, session
+from node.cli.printable import cell, quoted
+
+
+def _entry(head: str, body: str) -> str:
+    """One message: its own line, then the body behind bars, so that a body cannot pass for another message."""
+    return "\n".join([cell(head), *quoted(body)])
 
 
 @click.command("inbox")
@@ -17,12 +23,16 @@ def command(ctx: click.Context, outbox: bool, limit: int) -> None:
     if outbox:
         sent = client.get("/v1/outbox", limit=limit)
         at.data(
-            "\n".join(f"{item['created']}  to {item['to']}  [{item['state']}]  {item['body']}" for item in sent)
+            "\n".join(
+                _entry(f"{item['created']}  to {item['to']}  [{item['state']}]", item["body"]) for item in sent
+            )
             or "Nothing sent.",
             sent,
         )
     else:
         got = client.get("/v1/inbox", limit=limit)
         at.data(
-            "\n".join(f"{item['received']}  {item['sender']}:  {item['body']}" for item in got) or "No messages.", got
+            "\n".join(_entry(f"{item['received']}  {item['sender']}:", item["body"]) for item in got)
+            or "No messages.",
+            got,
         )

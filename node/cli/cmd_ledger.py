@@ -7,6 +7,7 @@ import click
 from node.cli.failure import CommandFailure
 from node.cli.options import json_option, session
 from node.cli.output import table
+from node.cli.printable import cell, quoted
 
 
 @click.group("ledger", invoke_without_command=True)
@@ -47,7 +48,7 @@ def show(ctx: click.Context, entry: int) -> None:
     at = session(ctx)
     view: dict[str, Any] = at.client().get(f"/v1/ledger/{entry}")
     lines = [
-        f"{key:<14} {view[key]}"
+        f"{key:<14} {cell(str(view[key]))}"
         for key in (
             "entry_id",
             "at",
@@ -61,7 +62,7 @@ def show(ctx: click.Context, entry: int) -> None:
             "digest",
         )
     ]
-    lines += ["", "exactly this left:", *[f"  | {line}" for text in view["texts"] or [] for line in text.splitlines()]]
+    lines += ["", "exactly this left:", *[line for text in view["texts"] or [] for line in quoted(text)]]
     at.data("\n".join(lines), view)
 
 
@@ -72,7 +73,9 @@ def verify(ctx: click.Context) -> None:
     """Check the whole chain against its signed head."""
     at = session(ctx)
     report = at.client().post("/v1/ledger/verify")
-    if report["ok"]:
+    if report["ok"] and not report["entries"]:
+        at.data("no entries", report)
+    elif report["ok"]:
         at.data(f"{report['entries']} entries, chain intact, head {report['head'][:16]}", report)
     else:
         at.data("\n".join(report["problems"]), report)

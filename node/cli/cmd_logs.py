@@ -10,6 +10,7 @@ import click
 
 from node.cli.failure import CommandFailure
 from node.cli.options import json_option, session
+from node.cli.printable import cell, json_safe
 from node.paths import Paths
 
 POLL_S = 0.3
@@ -52,7 +53,7 @@ def command(ctx: click.Context, lines: int, follow: bool) -> None:
     with path.open(encoding="utf-8") as file:
         last = file.read().splitlines()[-lines:]
     for raw in last:
-        print(raw if at.as_json else _line(raw))
+        print(json_safe(raw) if at.as_json else cell(_line(raw)))
     if follow:
         for raw in _follow(path):
-            print(raw if at.as_json else _line(raw), flush=True)
+            print(json_safe(raw) if at.as_json else cell(_line(raw)), flush=True)

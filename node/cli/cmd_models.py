@@ -9,6 +9,8 @@ import click
 from node.cli.failure import CommandFailure
 from node.cli.options import json_option, session
 from node.cli.output import Session, table
+from node.cli.printable import cell
+from node.cli.terminal import confirm
 
 ELSEWHERE = ("hf:", "package:")
 
@@ -80,7 +82,7 @@ def info(ctx: click.Context, name: str) -> None:
         ("source", view["source"]),
         ("file", view["file"]),
         ("sha256", model["digest"]),
-        ("state", _state(model) + (f": {model['broken']}" if model["broken"] else "")),
+        ("state", _state(model) + (f": {cell(model['broken'])}" if model["broken"] else "")),
         ("placeholders", model["placeholder_style"]),
     ]
     at.data("\n".join(f"{key:<14}{text}" for key, text in lines if text), view)
@@ -161,7 +163,7 @@ def remove(ctx: click.Context, name: str, yes: bool) -> None:
         if not at.interactive():
             raise CommandFailure("nothing was removed: nobody to ask", hint="Add --yes", exit_code=4, code="denied")
         size = f"{view['model']['size_bytes'] / 1e6:.0f} MB"
-        if not click.confirm(f"Delete {view['file'] or view['model']['name']} ({size})?", err=True):
+        if not confirm(f"Delete {cell(view['file'] or view['model']['name'])} ({size})?"):
             raise CommandFailure("nothing was removed: you said no", exit_code=4, code="denied")
     model = client.delete(f"/v1/models/{view['model']['digest']}")
     at.data(f"Removed {model['name']}", model)

@@ -1,5 +1,6 @@
 """kith pair: open a window and show code and link, or answer the other side's."""
 
+import math
 from typing import Any
 
 import click
@@ -8,6 +9,7 @@ from node.cli.failure import CommandFailure
 from node.cli.options import json_option, session
 from node.cli.output import Session
 from node.cli.prompts import answer_questions
+from node.cli.terminal import choose
 
 
 def _draw_waiting(event: dict[str, Any], at: Session) -> None:
@@ -22,12 +24,13 @@ def _draw_waiting(event: dict[str, Any], at: Session) -> None:
     at.say(f"\n    kith pair '{event['link']}'\n")
     if event.get("note"):
         at.say(event["note"])
-    at.say(f"The code works once and for {int(event['expires_s'] // 60)} minutes. Waiting...")
+    minutes = math.ceil(event["expires_s"] / 60)
+    at.say(f"The code works once and for {minutes} minute{'' if minutes == 1 else 's'}. Waiting...")
 
 
 @click.command("pair")
 @click.argument("code", required=False)
-@click.option("--at", metavar="HOST[:PORT]", help="Where the other node listens; needed with a spoken code.")
+@click.option("--at", metavar="HOST:PORT", help="Where the other node listens; needed with a spoken code.")
 @click.option(
     "--trust",
     type=click.Choice(["self", "home", "friend"]),
@@ -44,9 +47,7 @@ def command(ctx: click.Context, code: str | None, at: str | None, trust: str | N
     here = session(ctx)
     client = here.client()
     if trust is None and here.interactive():
-        trust = click.prompt(
-            "Trust the other node as", type=click.Choice(["home", "self", "friend"]), default="friend", err=True
-        )
+        trust = choose("Trust the other node as", ("home", "self", "friend"), "friend")
     path, body = (
         ("/v1/pair/join", {"code": code, "at": at, "trust": trust}) if code else ("/v1/pair/open", {"trust": trust})
     )

@@ -3,6 +3,7 @@
 import click
 
 from node.cli.options import json_option, session
+from node.cli.printable import cell, quoted
 
 
 @click.command("search")
@@ -23,5 +24,8 @@ def command(ctx: click.Context, query: tuple[str, ...], limit: int, local: bool)
     elif view["asked"]:
         silent = f"; no answer from {', '.join(view['silent'])}" if view["silent"] else ""
         at.say(f"The query went to: {', '.join(view['asked'])}{silent}")
-    blocks = [f"{hit['origin']}: {hit['title']}  ({hit['folder']})\n  {hit['text']}" for hit in view["hits"]]
+    blocks = [
+        "\n".join([cell(f"{hit['origin']}: {hit['title']}  ({hit['folder']})"), *quoted(hit["text"])])
+        for hit in view["hits"]
+    ]
     at.data("\n\n".join(blocks) or "Nothing found.", view)

@@ -1,7 +1,6 @@
 """kith service: keep the node running as a systemd user service. Shows what it will write, and asks before it acts."""
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from node.cli.failure import CommandFailure, NotRunning
 from node.cli.options import json_option, session
 from node.cli.output import Session
 from node.cli.service_unit import Outcome, find_kith, systemctl, unit_path, unit_text
+from node.cli.terminal import confirm
 from node.config import load
 from node.paths import Paths
 
@@ -22,10 +22,7 @@ def _confirm(at: Session, question: str, given: bool) -> bool:
     """The owner's yes: given on the command line, or typed. Without a terminal it is no."""
     if given:
         return True
-    if not at.interactive():
-        return False
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    return at.interactive() and confirm(question)
 
 
 def _path(name: str) -> Path:

@@ -8,6 +8,8 @@ import click
 from node.cli.failure import CommandFailure
 from node.cli.options import json_option, session
 from node.cli.output import table
+from node.cli.printable import cell
+from node.cli.terminal import confirm
 
 
 @click.group("share")
@@ -22,7 +24,7 @@ def _draw_preview(view: dict[str, Any]) -> str:
         lines.append(f"{view['withheld']} passages hold secrets and are never handed out.")
     if view["personal_hits"]:
         lines.append("These personal values of yours stand in it:")
-        lines += [f"  {hit}" for hit in view["personal_hits"]]
+        lines += [f"  {cell(hit)}" for hit in view["personal_hits"]]
     return "\n".join(lines)
 
 
@@ -48,7 +50,7 @@ def add(ctx: click.Context, folder: Path, peers: tuple[str, ...], yes: bool) -> 
                 exit_code=4,
                 code="denied",
             )
-        if not click.confirm("Share it?", err=True):
+        if not confirm("Share it?"):
             raise CommandFailure("nothing was shared: you said no", exit_code=4, code="denied")
     view = client.post("/v1/shares", body)
     at.data(f"Shared {view['folder']} with {', '.join(view['peers'])}: {view['documents']} documents.", view)

@@ -4,14 +4,15 @@ Commands are loaded when used, so that --help loads none of them. Must not impor
 """
 
 import importlib
-import json
+import io
 import sys
 from typing import Any, NoReturn
 
 import click
 
 from node.cli.failure import CommandFailure
-from node.cli.output import Session
+from node.cli.output import Session, print_json
+from node.cli.printable import printable
 from node.errors import KithError
 
 __all__ = ["COMMANDS", "kith", "main"]
@@ -106,12 +107,22 @@ def _fail(failure: CommandFailure, as_json: bool) -> NoReturn:
         sys.exit(failure.exit_code)
     if as_json:
         error = {"code": failure.code, "message": str(failure), "hint": failure.hint, "exit_code": failure.exit_code}
-        print(json.dumps({"schema": 1, "error": error}, ensure_ascii=False))
+        print_json({"schema": 1, "error": error})
     else:
-        print(f"kith: {failure}", file=sys.stderr)
+        print(printable(f"kith: {failure}"), file=sys.stderr)
         if failure.hint:
-            print(f"  {failure.hint}", file=sys.stderr)
+            print(printable(f"  {failure.hint}"), file=sys.stderr)
     sys.exit(failure.exit_code)
+
+
+def _fail_usage(error: click.ClickException, as_json: bool) -> NoReturn:
+    if as_json:
+        hint = f"Run: {error.ctx.command_path} --help" if isinstance(error, click.UsageError) and error.ctx else ""
+        _fail(CommandFailure(error.format_message(), hint=hint, exit_code=error.exit_code, code="usage"), as_json)
+    drawn = io.StringIO()
+    error.show(drawn)
+    print(printable(drawn.getvalue()), end="", file=sys.stderr)
+    sys.exit(error.exit_code)
 
 
 def main(args: list[str] | None = None) -> NoReturn:
@@ -130,8 +141,7 @@ def main(args: list[str] | None = None) -> NoReturn:
         print("kith: stopped", file=sys.stderr)
         sys.exit(1)
     except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+        _fail_usage(error, "--json" in given)
     except BrokenPipeError:
         sys.exit(1)
     except KeyboardInterrupt:

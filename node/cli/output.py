@@ -1,6 +1,7 @@
 """What a command prints: data to stdout, talk to stderr, one JSON object with "schema": 1 when asked for.
 
-Colour only on a terminal and never with NO_COLOR or --no-color. Must not know any command.
+Whatever is printed goes through node.cli.printable. Colour only on a terminal and never with NO_COLOR or --no-color.
+Must not know any command.
 """
 
 import json
@@ -11,12 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from node.cli.printable import cell, json_safe, printable
+from node.cli.terminal import can_ask
 from node.paths import Paths
 
 if TYPE_CHECKING:
     from node.cli.client import NodeClient
 
-__all__ = ["Session", "table"]
+__all__ = ["Session", "print_json", "table"]
 
 
 @dataclass(slots=True)
@@ -39,19 +42,19 @@ class Session:
         """Print the command's result: text, or value as JSON."""
         if self.as_json:
             value = {"schema": 1, "items": value} if isinstance(value, list) else {"schema": 1, **(value or {})}
-            print(json.dumps(value, ensure_ascii=False))
+            print_json(value)
         elif text:
-            print(text)
+            print(printable(text))
 
     def say(self, text: str) -> None:
         """Print talk: progress, hints, where something ran."""
         if not self.quiet and not self.as_json:
-            print(self.dim(text), file=sys.stderr, flush=True)
+            print(self.dim(printable(text)), file=sys.stderr, flush=True)
 
     def piece(self, text: str) -> None:
         """Print a piece of a streamed answer without a line end."""
         if not self.as_json:
-            sys.stdout.write(text)
+            sys.stdout.write(printable(text))
             sys.stdout.flush()
 
     def dim(self, text: str) -> str:
@@ -61,13 +64,18 @@ class Session:
 
     @staticmethod
     def interactive() -> bool:
-        """True when someone can be asked: both ends are a terminal."""
-        return sys.stdin.isatty() and sys.stderr.isatty()
+        """True when someone can be asked."""
+        return can_ask()
+
+
+def print_json(value: Any) -> None:
+    """Print value as one JSON object on one line."""
+    print(json_safe(json.dumps(value, ensure_ascii=False)))
 
 
 def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
-    """Aligned columns with a header; two spaces between them."""
-    lines = [list(header), *[list(row) for row in rows]]
+    """Aligned columns with a header; two spaces between them. One line per row, whatever its cells hold."""
+    lines = [list(header), *[[cell(text) for text in row] for row in rows]]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines

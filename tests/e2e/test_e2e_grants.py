@@ -141,7 +141,7 @@ def test_distrust_cuts_a_running_answer_and_the_connection(house: Household, how
     with contextlib.closing(owner.follow(LONG)) as events:
         for event in events:
             if event["event"] == "delta" and not cut and len(_deltas(owner.events)) >= 3:
-                words = ("trust", "phone", "none") if how == "trust none" else ("forget", "phone")
+                words = ("trust", "phone", "none") if how == "trust none" else ("forget", "phone", "--yes")
                 done = cli(house.home_pc, *words)
                 cut = True
                 assert done.returncode == 0, done.stderr
@@ -157,7 +157,7 @@ def test_distrust_cuts_a_running_answer_and_the_connection(house: Household, how
     if how == "trust none":
         assert cli(house.home_pc, "trust", "phone", "self").returncode == 0
     else:
-        assert cli(house.phone, "forget", "home-pc").returncode == 0
+        assert cli(house.phone, "forget", "home-pc", "--yes").returncode == 0
         house.pair()
     house.phone.client().post("/v1/peers/home-pc/ping", {"timeout_s": 30})
     house.wait_connected()

@@ -29,8 +29,7 @@ def run(*arguments, env=None, stdin=None):
 
 def test_help_loads_none_of_the_heavy_packages():
     code = (
-        "import sys\nfrom node.cli.main import main\n"
-        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "import sys\nfrom node.cli.main import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
         f"print('LOADED', [name for name in {HEAVY!r} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=60)

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typing_owner import type_answers
 
 from node.cli.failure import CommandFailure
 from node.cli.service_unit import find_kith, systemctl, unit_path, unit_text
@@ -62,7 +63,7 @@ class Machine:
             [*COMMAND, *arguments], env=self.env, stdin=terminal, stderr=terminal, stdout=subprocess.PIPE, text=True
         ) as process:
             os.close(terminal)
-            os.write(controller, answers.encode())
+            type_answers(controller, answers)
             out, _ = process.communicate(timeout=60)
         os.close(controller)
         return process.returncode, out
