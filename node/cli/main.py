@@ -117,7 +117,8 @@ def _fail(failure: CommandFailure, as_json: bool) -> NoReturn:
 
 def _fail_usage(error: click.ClickException, as_json: bool) -> NoReturn:
     if as_json:
-        hint = f"Run: {error.ctx.command_path} --help" if isinstance(error, click.UsageError) and error.ctx else ""
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        hint = f"Run: {context.command_path if context else 'kith'} --help"
         _fail(CommandFailure(error.format_message(), hint=hint, exit_code=error.exit_code, code="usage"), as_json)
     drawn = io.StringIO()
     error.show(drawn)
