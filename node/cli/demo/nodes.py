@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from node.cli.client import NodeClient
-from node.cli.demo.tied import tied
 from node.cli.failure import CommandFailure
 from node.paths import Paths
 
@@ -28,7 +27,7 @@ POLL_S = 0.1
 
 
 class DemoNode:
-    """One node of the demonstration. Use as a context manager: it never outlives the block, nor this process."""
+    """One node of the demonstration. Use as a context manager: it never outlives the block."""
 
     def __init__(
         self, name: str, home: Path, command: Sequence[str] = DAEMON, env: Mapping[str, str] | None = None
@@ -60,7 +59,7 @@ class DemoNode:
         """Start the process and wait until the node says it is ready. Raises CommandFailure."""
         with (self.home / "output.log").open("ab") as output:
             self._process = subprocess.Popen(
-                tied(self._command), env=self._env, stdout=output, stderr=output, stdin=subprocess.DEVNULL
+                self._command, env=self._env, stdout=output, stderr=output, stdin=subprocess.DEVNULL
             )
         self.wait_for(lambda status: status["stage"] == "ready", f"{self.name} is ready", START_TIMEOUT_S)
 
