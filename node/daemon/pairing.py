@@ -177,7 +177,7 @@ class Pairing:
             raise UsageError("That is neither a pairing code nor a link.", hint="It looks like: 7-crossover-clockwork")
         addresses = join_addresses(at) if at else (link.addresses if link is not None else ())
         if not addresses:
-            raise UsageError(NO_ADDRESS, hint="Say where: kith pair CODE --at HOST[:PORT]")
+            raise UsageError(NO_ADDRESS, hint="Say where: kith pair CODE --at HOST:PORT")
         self._joining = True
         try:
             with self._gate.meeting(link.peer_id if link is not None else None):
@@ -284,7 +284,7 @@ def _lan_note(added: Sequence[str]) -> str:
 
 
 def join_addresses(at: str) -> tuple[str, ...]:
-    """HOST[:PORT] or a multiaddr as addresses to dial. Raises UsageError."""
+    """HOST:PORT or a multiaddr as addresses to dial. Raises UsageError."""
     if at.startswith("/"):
         return (at,)
     host, _, port = at.rpartition(":") if at.count(":") == 1 or at.startswith("[") else (at, "", "")
