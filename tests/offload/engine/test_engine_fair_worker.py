@@ -117,7 +117,8 @@ async def test_the_owner_is_served_at_once_though_guests_have_every_slot() -> No
             await guest.begun.wait()
         events = await collect(engine, asked("Name a colour.", max_tokens=5))
         assert isinstance(events[-1], Finished)
-        assert (await Pongs(engine).ask()).running + (await Pongs(engine).ask()).queued == 2      # both go on
+        now = await Pongs(engine).ask()     # one look: between two a guest may change from waiting to running
+        assert now.running + now.queued == 2
         before = [guest.pieces for guest in guests]
         with trio.fail_after(30):
             while any(guest.pieces <= was for guest, was in zip(guests, before, strict=True)):
