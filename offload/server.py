@@ -365,7 +365,10 @@ class _Session:
                     case StopWork():
                         self._work.cancel()
                     case Send(frame):
-                        await self._channel.send(frame)
+                        # the machine has counted the frame: a cancellation that lost it would make a gap, and the
+                        # last word after it would read as a broken connection
+                        with trio.CancelScope(shield=True):
+                            await self._channel.send(frame)
                     case FinishSending():
                         await self._channel.finish()
 
