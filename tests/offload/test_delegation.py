@@ -327,6 +327,31 @@ async def test_cutting_a_peer_stops_the_engine_and_says_revoked(autojump_clock):
     assert pair.refused == [(ALICE, "revoked", None)]
 
 
+async def test_a_frame_that_is_under_way_leaves_whole_before_the_last_word(autojump_clock):
+    """As node.net's streams do, this one is reset by a write that is cancelled half way."""
+    pair = Pair(SLOW)
+    send, half_written = pair.far.send, trio.Event()
+
+    async def send_slowly(frame):
+        if len(pair.texts) >= 5:
+            half_written.set()
+        try:
+            await trio.sleep(0.05)
+        except trio.Cancelled:
+            with trio.CancelScope(shield=True):
+                await pair.far.reset()
+            raise
+        await send(frame)
+
+    async def cut_in_mid_frame():
+        await half_written.wait()
+        await pair.server.cut(ALICE)
+
+    pair.far.send = send_slowly
+    done = await During(pair, 0, cut_in_mid_frame).run()
+    assert done.failure.reason == "revoked" and done.took_s < 2
+
+
 async def test_cutting_another_peer_leaves_the_answer_alone(autojump_clock):
     """Negative control of the cut."""
     pair = Pair([*SLOW[:81], Finished("stop", Usage(1, 0, 40))])
