@@ -4,8 +4,10 @@ Keys and cards are examples published by their makers, or random strings of the 
 """
 
 import json
+import re
 
 import pytest
+from cpu_limit import cpu_limit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -137,11 +139,17 @@ def test_any_text_is_scanned_without_an_error(text: str) -> None:
 
 @pytest.mark.parametrize("piece", [
     "a ", "1 ", "password ", "recovery code ", "password a b c d e ", "code for a b ", "http://a:", "private key ",
-    "eyJ", "-----BEGIN A ", "sk-a-", "WIFI:", "abc ", "\n",
+    "eyJ", "-----BEGIN A ", "sk-a-", "WIFI:", "abc ", "\n", "4111 1111 1111 1111, ", "GB29 NWBK 6016 1331 9268 19, ",
 ])
 def test_hostile_repetition_costs_linear_work(piece: str) -> None:
-    # a quadratic rule would need minutes for this and run into the suite's own deadline
-    find_secrets(piece * (200_000 // len(piece)))
+    with cpu_limit():
+        find_secrets(piece * (200_000 // len(piece)))
+
+
+def test_quadratic_work_runs_into_the_limit() -> None:
+    """Negative control of the test above."""
+    with pytest.raises(AssertionError, match="of CPU"), cpu_limit(0.2):
+        re.findall("a*b", "a" * 200_000)
 
 
 def test_real_posts_raise_hardly_any_alarm(shared_privacy) -> None:
