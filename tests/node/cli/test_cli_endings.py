@@ -155,7 +155,8 @@ folder = pathlib.Path(os.environ["KITH_HOME"])
 time.sleep(60)
 """
 DEMO = """
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with it ignored
 from node.cli import cmd_demo, main
 from node.cli.demo import nodes
 play = cmd_demo.run_demo
