@@ -3,12 +3,10 @@
 Must not know the life of the node: who starts, in what order, and how it ends.
 """
 
-import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, date
 from functools import partial
-from pathlib import Path
 
 import trio
 
@@ -28,6 +26,7 @@ from node.config import Config, set_value
 from node.daemon.composition import Composition
 from node.daemon.conversations import Conversations
 from node.daemon.doctor import Doctor
+from node.daemon.engine_parts import build_engine
 from node.daemon.explainer import Explainer
 from node.daemon.grant_desk import GrantDesk
 from node.daemon.grants import Grants
@@ -39,6 +38,7 @@ from node.daemon.models import ModelShelf
 from node.daemon.networking import Networking, Wiring
 from node.daemon.outside import Outside
 from node.daemon.owner import APPROVAL_DEADLINE_S, OwnerDesk
+from node.daemon.owner_sources import open_sources
 from node.daemon.peers import Roster
 from node.daemon.readiness import Readiness
 from node.daemon.searching import Openings, PassageGuard, QueryDesk, Searching, StoredShares
@@ -46,7 +46,6 @@ from node.daemon.serving import Serving
 from node.daemon.thinker import Thinker
 from node.daemon.usage import StoredUsage
 from node.daemon.vault import FollowingVault
-from node.errors import ConfigError
 from node.identity.keystore import Identity
 from node.identity.peerbook import PeerBook
 from node.mail.deliver import Deliverer
@@ -60,21 +59,13 @@ from node.privacy.ledger_head import FileHeadKeeper, SeedSigner
 from node.privacy.ledger_rows import StoredLedgerRows
 from node.privacy.nets import SecretsNet
 from node.scan.client import ScanWorker
-from node.sources.ics import Calendars
-from node.sources.notes import NoteFolder
 from node.sources.searchable import SearchableFolders
-from node.sources.vcf import Contacts
 from node.store.database import Database
 from node.store.fts import FtsIndex
 from node.zone import owner_zone
 from offload.joined_engine import JoinedEngine
-from offload.kv_vault import KvVault
-from offload.local_engine import LocalEngine
-from offload.model_host import HostLimits
 from offload.quota import QuotaBook
 from offload.server import InferenceServer
-from offload.upstream import UpstreamEngine, UpstreamSettings
-from offload.upstream_place import parse_place
 from protocol.channel import FrameChannel
 from protocol.names import MAIL
 from search.client import SearchClient
@@ -82,10 +73,6 @@ from search.indexer import Indexer
 from search.server import QueryServer
 
 __all__ = ["Parts", "build_parts"]
-
-MODEL_IDLE_S = 15 * 60.0        # then its worker ends; what it had read of prompts comes back from disk
-MOST_LOADED_MODELS = 2
-SHARED_MODELS = Path(sys.prefix) / "share" / "kith" / "models"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,47 +116,6 @@ async def _refuse(channel: FrameChannel) -> None:
     await channel.reset()
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """The owner's own data."""
-
-    calendars: Calendars
-    contacts: Contacts
-    notes: NoteFolder
-    files: dict[str, NoteFolder]
-
-
-def open_sources(config: Config, paths: Paths) -> Sources:
-    """The owner's folders as configured; kith's own data folder where nothing is said."""
-    settings = config.settings.sources
-    zone = owner_zone(settings.time_zone)
-
-    def folder(setting: str, name: str) -> Path:
-        return Path(setting).expanduser() if setting else paths.data_dir / name
-
-    contacts = Contacts(folder(settings.contacts, "contacts"))
-    calendars = Calendars(folder(settings.calendar, "calendar"), zone, people=contacts.names)
-    files = {Path(one).name: NoteFolder(Path(one).expanduser(), suffixes=None) for one in settings.files}
-    return Sources(calendars, contacts, NoteFolder(folder(settings.notes, "notes")), files)
-
-
-def upstream_settings(config: Config) -> UpstreamSettings | None:
-    """The engine of another program, when one is set. Raises ConfigError for one elsewhere whose models are not named.
-    """
-    wanted = config.settings.upstream
-    if not wanted.url:
-        return None
-    if not wanted.models and not parse_place(wanted.url).here:
-        raise ConfigError("upstream.models must name the models of an engine on another machine: it is not asked.")
-    pairs = (one.partition("=") for one in wanted.models)
-    return UpstreamSettings(
-        wanted.url, wanted.kind, {here: there or here for here, _, there in pairs},
-        key_file=Path(wanted.key_file).expanduser() if wanted.key_file else None,
-        ca_file=Path(wanted.ca_file).expanduser() if wanted.ca_file else None,
-        context_tokens=wanted.context_tokens,
-    )
-
-
 def build_parts(
     *, config: Config, paths: Paths, identity: Identity, database: Database, index: Database, questions: Questions,
     composition: Composition, mode: str,
@@ -195,17 +141,8 @@ def build_parts(
     shares = StoredShares(database)
     egress = Egress(inspector=inspector, ledger=ledger, shares=shares, new_id=fresh_id, observer=composition.tap)
 
-    upstream = upstream_settings(config)
-    elsewhere = upstream is not None and not parse_place(upstream.url).here
-    nearby = UpstreamEngine(upstream) if upstream is not None and not elsewhere else None
-    model_folders = [paths.models_dir, *(Path(one).expanduser() for one in settings.models.folders), SHARED_MODELS]
-    engine = JoinedEngine(LocalEngine(
-        model_folders,
-        cache_dir=paths.state_dir, default_model=settings.models.default or None,
-        limits=HostLimits(context_tokens=settings.models.context_tokens, idle_stop_s=MODEL_IDLE_S),
-        threads=settings.models.threads or None, most_loaded=MOST_LOADED_MODELS,
-        vault=KvVault(paths.kv_dir, identity.subkey("engine-files"), entropy.bytes),
-    ), nearby, default_model=settings.models.default or None)
+    built = build_engine(config, paths, identity, entropy)
+    engine = built.engine
     scan = ScanWorker()
 
     async def style_of(digest: str | None) -> str:
@@ -233,14 +170,14 @@ def build_parts(
     roster.networking = networking
 
     shelf = ModelShelf(
-        engine, model_folders, paths.state_dir / "digests.json",
+        engine, built.model_folders, paths.state_dir / "digests.json",
         HubDesk(settings.models.hub, ledger, lambda: networking.mode, fresh_id),
         lambda model: set_value(paths.config_file, "models.default", model),
     )
     outside: Outside | None = None
-    if upstream is not None and elsewhere:
+    if built.elsewhere is not None:
         outside = Outside(
-            upstream, roster, networking.open_channel, egress.channel, lambda: networking.mode, identity.peer_id)
+            built.elsewhere, roster, networking.open_channel, egress.channel, lambda: networking.mode, identity.peer_id)
     thinker = Thinker(
         node_name=name, engine=engine, egress=egress, peers=outside or roster,
         open_channel=outside.open_channel if outside else networking.open_channel, ask=desk,
