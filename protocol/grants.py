@@ -6,7 +6,7 @@ it still honours for that peer. An empty list of services or models means none, 
 know where grants are kept, or how use is counted.
 """
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
 import msgspec
 from msgspec import Meta
@@ -29,7 +29,7 @@ __all__ = [
     "ANY_MODEL", "Grant", "GrantedModel", "Service", "SignedGrant", "attenuate", "covers", "permits", "sign", "verify",
 ]
 
-Service = Literal["infer", "search", "mail"]
+Service = Literal["infer", "search", "mail", "models"]  # models: may copy the model files that the grant names
 GrantedModel = Annotated[str, Meta(pattern=r"\A(?:\*|[A-Za-z0-9][A-Za-z0-9._:+/-]{0,95})\Z")]  # a name, a digest, or *
 
 ANY_MODEL: Final = "*"
@@ -39,7 +39,7 @@ _SIGNED_AS: Final = b"kith grant 1\x00"
 class Grant(Frame, frozen=True, tag="grant1", kw_only=True):
     """Version 1. Lists are sorted and without repetition; not_after_s is UTC seconds since 1970."""
 
-    services: Annotated[tuple[Service, ...], Meta(max_length=3)]
+    services: Annotated[tuple[Service, ...], Meta(max_length=len(get_args(Service)))]
     models: Annotated[tuple[GrantedModel, ...], Meta(max_length=limits.MAX_GRANT_MODELS)]
     tokens_per_day: Annotated[int, Meta(ge=0, le=limits.MAX_TOKENS_PER_DAY)]
     max_context: Annotated[int, Meta(ge=0, le=limits.MAX_CONTEXT_TOKENS)]
@@ -139,7 +139,7 @@ def permits(grant: Grant, service: Service, *, model_name: str | None = None, mo
     """
     if service not in grant.services:
         return False
-    if service != "infer" or ANY_MODEL in grant.models:
+    if service not in ("infer", "models") or ANY_MODEL in grant.models:
         return True
     return any(name is not None and name in grant.models for name in (model_name, model_digest))
 

@@ -11,7 +11,7 @@ from protocol.fields import Frame, ModelDigest, ModelName, NodeName, ProtocolId,
 
 __all__ = ["CAPABILITIES", "Advert", "Beat", "Bye", "ByeCode", "Echo", "Hello", "LinkFrame", "ModelAdvert"]
 
-CAPABILITIES: Final = frozenset({"infer", "search", "mail", "exact-lane", "tools", "resume"})
+CAPABILITIES: Final = frozenset({"infer", "search", "mail", "models", "exact-lane", "tools", "resume"})
 """What this version may announce. A peer's unknown capabilities are ignored, so a later version can add some."""
 
 ByeCode = Literal["shutdown", "offline", "forgotten", "duplicate", "idle", "protocol"]

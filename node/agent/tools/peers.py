@@ -34,7 +34,7 @@ class PeerEntry:
     """self, home or friend."""
     connected: bool
     services: tuple[str, ...] = ()
-    """What it grants to this node: infer, search, mail."""
+    """What it grants to this node: infer, search, mail, models."""
 
 
 class PeerDirectory(Protocol):
