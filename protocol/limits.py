@@ -16,6 +16,8 @@ PAIR_FRAME_BYTES: Final = 8 * 1024
 INFER_FRAME_BYTES: Final = 512 * 1024
 QUERY_FRAME_BYTES: Final = 256 * 1024
 MAIL_FRAME_BYTES: Final = 160 * 1024
+MODEL_FRAME_BYTES: Final = 72 * 1024
+RECEIPT_FRAME_BYTES: Final = 4 * 1024
 MAX_FRAME_BYTES: Final = INFER_FRAME_BYTES  # the largest of them
 
 # canonical msgpack
@@ -91,10 +93,19 @@ MAX_FOLDER_CHARS: Final = 64
 MAX_MAIL_CHARS: Final = 32 * 1024
 MAIL_WINDOW: Final = 64  # messages sent but not yet acknowledged
 
+# models
+MAX_MODEL_CHUNK_BYTES: Final = MAX_BIN_BYTES
+MODEL_STALL_S: Final = 15.0  # a copier that hears nothing for this long gives the stream up, and tries again
+
+# receipts
+MAX_RECEIPTS: Final = 64  # on one stream, asked for or handed in
+
 # grants
 MAX_GRANT_MODELS: Final = 32
 MAX_TOKENS_PER_DAY: Final = 10**12
 MAX_CONCURRENCY: Final = 64
+HALF_HOURS_A_DAY: Final = 48
+MAX_DERIVED_GRANTS: Final = 4  # narrower grants in a row, the first one not counted
 
 # link timing
 BEAT_INTERVAL_S: Final = 0.7

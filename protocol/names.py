@@ -11,10 +11,11 @@ from typing import Any, Final
 import msgspec
 
 from protocol import limits
-from protocol.frames import inference, link, mail, pairing, query
+from protocol.frames import inference, link, mail, model, pairing, query, receipt
 
 __all__ = [
-    "ACCOUNTED", "CONTENT", "CONTROL", "FRAMES", "FRAME_LIMITS", "INFER", "LINK", "MAIL", "PAIR", "PROTOCOLS", "QUERY",
+    "ACCOUNTED", "CONTENT", "CONTROL", "FRAMES", "FRAME_LIMITS", "INFER", "LINK", "MAIL", "MODEL", "OPAQUE", "PAIR",
+    "PROTOCOLS", "QUERY", "RECEIPT",
 ]
 
 LINK: Final = "/kith/link/1"
@@ -22,7 +23,9 @@ PAIR: Final = "/kith/pair/1"
 INFER: Final = "/kith/infer/1"
 QUERY: Final = "/kith/query/1"
 MAIL: Final = "/kith/mail/1"
-PROTOCOLS: Final = (LINK, PAIR, INFER, QUERY, MAIL)
+MODEL: Final = "/kith/model/1"
+RECEIPT: Final = "/kith/receipt/1"
+PROTOCOLS: Final = (LINK, PAIR, INFER, QUERY, MAIL, MODEL, RECEIPT)
 
 FRAMES: Final[Mapping[str, Any]] = MappingProxyType({
     LINK: link.LinkFrame,
@@ -30,6 +33,8 @@ FRAMES: Final[Mapping[str, Any]] = MappingProxyType({
     INFER: inference.InferFrame,
     QUERY: query.QueryFrame,
     MAIL: mail.MailFrame,
+    MODEL: model.ModelFrame,
+    RECEIPT: receipt.ReceiptFrame,
 })
 """Protocol id -> the union of its frames, for canonical.decode."""
 
@@ -39,6 +44,8 @@ FRAME_LIMITS: Final[Mapping[str, int]] = MappingProxyType({
     INFER: limits.INFER_FRAME_BYTES,
     QUERY: limits.QUERY_FRAME_BYTES,
     MAIL: limits.MAIL_FRAME_BYTES,
+    MODEL: limits.MODEL_FRAME_BYTES,
+    RECEIPT: limits.RECEIPT_FRAME_BYTES,
 })
 """Protocol id -> the largest payload in bytes, for framing.FrameDecoder."""
 
@@ -50,6 +57,10 @@ CONTENT: Final[frozenset[type[msgspec.Struct]]] = frozenset({
 ACCOUNTED: Final[frozenset[type[msgspec.Struct]]] = frozenset({inference.TokenFrame, inference.ToolCallFrame})
 """Answers computed for a peer from the peer's own prompt: counted in the ledger, not scanned."""
 
+OPAQUE: Final[frozenset[type[msgspec.Struct]]] = frozenset({model.ModelChunk})
+"""Bytes of a catalogue model file that the peer asked for: counted in the ledger and compared with the file, not
+scanned."""
+
 CONTROL: Final[frozenset[type[msgspec.Struct]]] = frozenset({
     link.Hello, link.Beat, link.Echo, link.Advert, link.Bye,
     pairing.StartCode, pairing.ReplyCode, pairing.StartSecret, pairing.ReplySecret, pairing.PairConfirm,
@@ -58,5 +69,7 @@ CONTROL: Final[frozenset[type[msgspec.Struct]]] = frozenset({
     inference.ErrorFrame,
     query.QueryRefused, query.QueryEnd,
     mail.Ack, mail.Nack, mail.Gap, mail.MailRefused,
+    model.ModelRequest, model.ModelOffer, model.ModelEnd, model.ModelRefused,
+    receipt.Receipt, receipt.ReceiptsWanted, receipt.ReceiptsEnd,
 })
 """The closed list of fixed-shape frames without free text: counted, not scanned."""

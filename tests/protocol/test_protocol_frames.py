@@ -14,7 +14,7 @@ from msgspec import inspect
 from protocol import canonical, names
 from protocol.content import FREE_TEXT_FIELDS, content_texts, has_opaque_content
 from protocol.fields import Frame
-from protocol.frames import inference, link, mail, pairing, query
+from protocol.frames import inference, link, mail, model, pairing, query
 
 GOLDEN = Path(__file__).parent / "golden"
 ALL_SAMPLES = [(protocol, name) for protocol, frames in SAMPLES.items() for name in frames]
@@ -94,14 +94,14 @@ def test_every_frame_is_frozen_and_strict() -> None:
         assert config.forbid_unknown_fields
 
 
-def test_control_accounted_and_content_are_everything_once() -> None:
-    parts = [names.CONTROL, names.ACCOUNTED, names.CONTENT]
+def test_control_accounted_content_and_opaque_are_everything_once() -> None:
+    parts = [names.CONTROL, names.ACCOUNTED, names.CONTENT, names.OPAQUE]
     assert set().union(*parts) == all_members()
     assert sum(len(part) for part in parts) == len(all_members())
 
 
 def test_control_frames_have_no_free_text() -> None:
-    for member in names.CONTROL:
+    for member in names.CONTROL | names.OPAQUE:
         assert free_texts(member) == set(), member.__name__
 
 
@@ -153,7 +153,7 @@ def test_content_texts_returns_every_free_text(protocol: str, name: str) -> None
     marks: list[str] = []
     changed = marked(frame, marks)
     assert sorted(content_texts(changed)) == sorted(marks)
-    assert (marks == []) == (type(frame) in names.CONTROL)
+    assert (marks == []) == (type(frame) in names.CONTROL | names.OPAQUE)
 
 
 def test_order_of_texts_in_a_request() -> None:
@@ -246,6 +246,7 @@ def test_the_reference_names_every_error_code() -> None:
         query.QueryRefusalCode,
         mail.MailRefusalCode,
         mail.MailKind,
+        model.ModelRefusalCode,
         pairing.PairRefusalCode,
         link.ByeCode,
     ):

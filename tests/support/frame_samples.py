@@ -3,7 +3,7 @@
 import msgspec
 
 from protocol import names
-from protocol.frames import inference, link, mail, pairing, query
+from protocol.frames import inference, link, mail, model, pairing, query, receipt
 from protocol.ids import peer_id_from_public_key
 
 __all__ = ["DIGEST", "ID", "OTHER_ID", "PEER_A", "PEER_B", "SAMPLES"]
@@ -78,6 +78,19 @@ SAMPLES: dict[str, dict[str, msgspec.Struct]] = {
         "nack": mail.Nack(2),
         "gap": mail.Gap(9007199254740991),
         "refused": mail.MailRefused("full"),
+    },
+    names.MODEL: {
+        "request": model.ModelRequest(ID, DIGEST, 65536),
+        "offer": model.ModelOffer(ID, DIGEST, 98362432, "smollm2-135m-instruct", "apache-2.0"),
+        "offer_bare": model.ModelOffer(ID, DIGEST, 1, "a", None),
+        "chunk": model.ModelChunk(ID, 65536, bytes(range(8))),
+        "end": model.ModelEnd(ID, 98362432),
+        "refused": model.ModelRefused(ID, "model_absent"),
+    },
+    names.RECEIPT: {
+        "receipt": receipt.Receipt(ID, "infer", 1234, _MAC, bytes(range(64))),
+        "wanted": receipt.ReceiptsWanted((ID, OTHER_ID)),
+        "end": receipt.ReceiptsEnd(2),
     },
 }
 """Protocol id -> specimen name -> frame."""
