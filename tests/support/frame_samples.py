@@ -17,6 +17,11 @@ PEER_B = peer_id_from_public_key(bytes([0xB0]) * 32)
 _MAC = bytes(range(100, 132))
 _ADVERT = link.ModelAdvert("SmolLM2-135M-Instruct", DIGEST, 2048, True)
 _PARTS = inference.PromptParts((inference.Part("system", "Be brief."), inference.Part("user", "Wer bist du? ☕")))
+_CALL = inference.PastCall("calendar_free", '{"minutes":', "c1")
+_TALK = inference.PromptParts((
+    inference.Part("user", "Am I free?"), inference.Part("assistant", "", (_CALL,), thought="The calendar knows."),
+    inference.Part("tool", "no such time", call_id="c1"),
+))
 _TOOL = inference.ToolOffer("calendar_free", "Finds free time.", '{"type":"object"}')
 
 SAMPLES: dict[str, dict[str, msgspec.Struct]] = {
@@ -54,13 +59,20 @@ SAMPLES: dict[str, dict[str, msgspec.Struct]] = {
             request_id=ID, model_digest=DIGEST, prompt=inference.PromptTokens((1, 2, 4294967295)), max_tokens=9,
             deadline_s=5,
         ),
+        "request_tools": inference.InferRequest(
+            request_id=ID, model_digest=DIGEST, prompt=_TALK, token_ids_so_far=(7,), resume_cursor=1, max_tokens=64,
+            tools=(_TOOL,), deadline_s=30, tool_choice="required", named_tool="calendar_free", parallel_calls=True,
+            thinking_tokens=128, thought_so_far="Let me look.", calls_so_far=1,
+        ),
         "accepted": inference.Accepted(ID, DIGEST, 3),
         "refused": inference.Refused(ID, "context_too_long", 2048),
         "refused_bare": inference.Refused(ID, "busy", None),
         "progress": inference.Progress(ID, "prefill", 0, 512, 1500, 0),
         "token": inference.TokenFrame(ID, 2, " Kith ☕", 2, (11, 12), bytes(16)),
         "token_hidden_ids": inference.TokenFrame(ID, 3, "", 1, (), bytes(16)),
+        "token_thought": inference.TokenFrame(ID, 0, "", 1, (9,), bytes(16), "Hm."),
         "tool_call": inference.ToolCallFrame(ID, 4, "calendar_free", '{"minutes":60}'),
+        "tool_call_repaired": inference.ToolCallFrame(ID, 5, "calendar_free", '{"minutes":60}', True),
         "usage": inference.Usage(ID, 1500, 1400, 256),
         "end": inference.End(ID, "stop", 256, bytes(16), DIGEST),
         "cancel": inference.Cancel(ID),
