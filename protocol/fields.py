@@ -13,9 +13,9 @@ from msgspec import Meta
 from protocol import limits
 
 __all__ = [
-    "Address", "Digest16", "Frame", "Id16", "Mac", "ModelDigest", "ModelName", "NodeName", "Nonce", "PeerId",
-    "ProtocolId", "Seq",
-    "Share", "Signature", "Slug", "SoftwareVersion", "Timestamp", "TokenId", "ToolName", "Trust", "UInt32",
+    "Address", "CallId", "Digest16", "Frame", "Id16", "Mac", "ModelDigest", "ModelName", "NodeName", "Nonce", "PeerId",
+    "ProtocolId", "Quantisation", "Seq",
+    "Share", "Signature", "Slug", "SoftwareVersion", "Timestamp", "TokenId", "ToolName", "Trust", "UInt32", "ZoneName",
 ]
 
 
@@ -41,8 +41,11 @@ NodeName = Annotated[str, Meta(pattern=r"\A[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?\
 ModelName = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._:+/-]{0,95}\Z")]
 ModelDigest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]  # sha256 of the model file
 ToolName = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]{0,63}\Z")]
+CallId = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_-]{0,32}\Z")]  # empty: none
 Slug = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9-]{0,23}\Z")]
 SoftwareVersion = Annotated[str, Meta(pattern=r"\A[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4}(?:[a-z0-9.+-]{0,16})\Z")]
+Quantisation = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]{1,24}\Z")]
+ZoneName = Annotated[str, Meta(pattern=r"\A[A-Za-z][A-Za-z0-9+_-]{0,31}(?:/[A-Za-z0-9+_-]{1,32}){0,2}\Z")]  # IANA
 Address = Annotated[  # a multiaddr
     str, Meta(pattern=r"\A(?:/[A-Za-z0-9.:_%-]{1,64}){2,8}\Z", max_length=limits.MAX_ADDRESS_CHARS)
 ]

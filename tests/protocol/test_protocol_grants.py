@@ -19,7 +19,19 @@ from protocol.errors import (
     GrantWithdrawn,
     LocalProtocolError,
 )
-from protocol.grants import ANY_MODEL, Grant, SignedGrant, attenuate, covers, permits, sign, verify
+from protocol.grants import (
+    ALL_DAY,
+    ANY_MODEL,
+    Grant,
+    SignedGrant,
+    attenuate,
+    covers,
+    is_open,
+    opens_in_half_hours,
+    permits,
+    sign,
+    verify,
+)
 from protocol.ids import peer_id_from_public_key
 
 SEED, OTHER_SEED = b"\x01" * 32, b"\x02" * 32
@@ -144,6 +156,8 @@ GRANTS = st.builds(
     max_concurrency=st.integers(0, 3),
     not_after_s=st.integers(0, 3),
     epoch=st.integers(0, 2),
+    half_hours=st.integers(0, ALL_DAY),
+    zone=st.sampled_from(["UTC", "Europe/Rome"]),
 )
 LIMITS = st.fixed_dictionaries(
     {},
@@ -154,6 +168,7 @@ LIMITS = st.fixed_dictionaries(
         "max_context": st.integers(0, 5),
         "max_concurrency": st.integers(0, 5),
         "not_after_s": st.integers(0, 5),
+        "half_hours": st.integers(0, ALL_DAY),
     },
 )
 REQUESTS = [(service, name) for service in SERVICES for name in ("big", "small", "unknown", None)]
@@ -167,6 +182,10 @@ def allowed(one: Grant) -> set[tuple[str, str | None]]:
     }
 
 
+def open_hours(one: Grant) -> set[int]:
+    return {n for n in range(48) if is_open(one, n)}
+
+
 @given(GRANTS, LIMITS)
 def test_attenuation_never_widens(outer: Grant, limits: dict[str, Any]) -> None:
     inner = attenuate(outer, **limits)
@@ -175,6 +194,8 @@ def test_attenuation_never_widens(outer: Grant, limits: dict[str, Any]) -> None:
     for name in ("tokens_per_day", "max_context", "max_concurrency", "not_after_s"):
         assert getattr(inner, name) <= min(getattr(outer, name), limits.get(name, 10))
     assert set(inner.services) <= limits.get("services", set(SERVICES))
+    assert open_hours(inner) <= open_hours(outer)
+    assert open_hours(inner) <= {n for n in range(48) if limits.get("half_hours", ALL_DAY) >> n & 1}
     canonical.encode(inner)
 
 
@@ -192,6 +213,9 @@ def test_covers_means_that_nothing_more_is_allowed(outer: Grant, inner: Grant) -
         assert inner.max_context <= outer.max_context
         assert inner.not_after_s <= outer.not_after_s
         assert inner.epoch <= outer.epoch
+        assert open_hours(inner) <= open_hours(outer)
+        if inner.zone != outer.zone:  # the same bits mean other moments there
+            assert outer.half_hours == ALL_DAY or inner.half_hours == 0
 
 
 @given(GRANTS)
@@ -223,3 +247,23 @@ def test_star_is_narrowed_to_names_and_not_back() -> None:
     assert attenuate(star, models=frozenset({"big"})).models == ("big",)
     assert attenuate(grant(), models=frozenset({ANY_MODEL})).models == ("big",)
     assert attenuate(grant(), models=frozenset({"small"})).models == ()
+
+
+def test_hours_of_the_day_by_hand() -> None:
+    night = grant(half_hours=(2**14 - 1) | (2**4 - 1) << 44)  # 22:00 to 07:00
+    assert [n for n in range(48) if is_open(night, n)] == [*range(14), *range(44, 48)]
+    assert opens_in_half_hours(night, 14) == 30  # 07:00: in 15 hours
+    assert opens_in_half_hours(night, 43) == 1
+    assert opens_in_half_hours(night, 3) == 0
+    assert opens_in_half_hours(grant(half_hours=0), 3) is None
+    assert not covers(night, grant()) and covers(grant(), night)
+
+
+@pytest.mark.parametrize("zone", ["", "/etc/passwd", "Europe/../x", "a b", "1/2", "A" * 40])
+def test_a_zone_is_a_name(zone: str) -> None:
+    with pytest.raises(LocalProtocolError):
+        sign(grant(zone=zone), SEED)
+    body = msgspec.msgpack.encode(grant(zone=zone))
+    signed = SignedGrant(body, SigningKey(SEED).sign(b"kith grant 1\x00" + body).signature)
+    with pytest.raises(BadGrant):
+        check(canonical.encode(signed))
