@@ -17,10 +17,11 @@ from protocol.frames.query import Answer, Query
 __all__ = ["FREE_TEXT_FIELDS", "content_texts", "has_opaque_content"]
 
 FREE_TEXT_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({
-    "Part": ("text",),
+    "PastCall": ("arguments_json",),
+    "Part": ("text", "thought"),
     "ToolOffer": ("description", "params_json"),
-    "InferRequest": ("text_so_far", "stop"),
-    "TokenFrame": ("text",),
+    "InferRequest": ("text_so_far", "stop", "thought_so_far"),
+    "TokenFrame": ("text", "thought"),
     "ToolCallFrame": ("arguments_json",),
     "Query": ("text",),
     "Passage": ("title", "text", "folder"),
@@ -32,8 +33,8 @@ FREE_TEXT_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({
 def content_texts(frame: msgspec.Struct) -> tuple[str, ...]:
     """Every non-empty free text of a frame, in the order of its fields; () for control frames.
 
-    For an InferRequest: the prompt's parts, then text so far, then stop strings, then each tool's description and
-    schema.
+    For an InferRequest: the prompt's parts (text, arguments of calls, thought), then text so far, then stop strings, then
+    each tool's description and schema, then the thought so far.
     """
     read = _READERS.get(type(frame))
     return tuple(text for text in read(frame) if text) if read else ()
@@ -47,9 +48,11 @@ def has_opaque_content(frame: msgspec.Struct) -> bool:
 
 
 def _infer_request(frame: InferRequest) -> tuple[str, ...]:
-    parts = tuple(part.text for part in frame.prompt.parts) if isinstance(frame.prompt, PromptParts) else ()
+    prompt = frame.prompt.parts if isinstance(frame.prompt, PromptParts) else ()
+    parts = tuple(
+        text for part in prompt for text in (part.text, *(call.arguments_json for call in part.calls), part.thought))
     tools = tuple(text for tool in frame.tools for text in (tool.description, tool.params_json))
-    return (*parts, frame.text_so_far, *frame.stop, *tools)
+    return (*parts, frame.text_so_far, *frame.stop, *tools, frame.thought_so_far)
 
 
 def _answer(frame: Answer) -> tuple[str, ...]:
@@ -57,7 +60,7 @@ def _answer(frame: Answer) -> tuple[str, ...]:
 
 
 def _token(frame: TokenFrame) -> tuple[str, ...]:
-    return (frame.text,)
+    return (frame.text, frame.thought)
 
 
 def _tool_call(frame: ToolCallFrame) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from protocol.frames.inference import (
     InferRequest,
     Lane,
     Part,
+    PastCall,
     Progress,
     ProgressState,
     PromptParts,
@@ -24,6 +25,7 @@ from protocol.frames.inference import (
     Role,
     TokenFrame,
     ToolCallFrame,
+    ToolChoice,
     ToolOffer,
     Usage,
 )
@@ -63,8 +65,8 @@ __all__ = [
     "Accepted", "Admit", "Admitted", "Begin", "BreakOff", "BreakReason", "BrokeOff", "Cancel", "CancelWanted",
     "Cancelled",
     "Completed", "Conclude", "Decline", "Declined", "End", "ErrorCode", "ErrorFrame", "FinishReason", "InferFrame",
-    "InferRequest", "Lane", "Output", "Part", "Progress", "ProgressState", "Progressed", "PromptParts", "PromptTokens",
-    "ProposeCall", "ProviderMachine", "ProviderState", "RefusalCode", "Refused", "Report", "RequesterMachine",
-    "RequesterState", "ResumePoint", "Role", "Serve", "Spent", "StopReason", "StopWork", "TextArrived", "TokenFrame",
-    "ToolCallArrived", "ToolCallFrame", "ToolOffer", "Usage",
+    "InferRequest", "Lane", "Output", "Part", "PastCall", "Progress", "ProgressState", "Progressed", "PromptParts",
+    "PromptTokens", "ProposeCall", "ProviderMachine", "ProviderState", "RefusalCode", "Refused", "Report",
+    "RequesterMachine", "RequesterState", "ResumePoint", "Role", "Serve", "Spent", "StopReason", "StopWork", "TextArrived", "TokenFrame",
+    "ToolCallArrived", "ToolCallFrame", "ToolChoice", "ToolOffer", "Usage",
 ]

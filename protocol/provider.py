@@ -94,11 +94,12 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Event: new text and the tokens it stands for; either may be empty, not both."""
+    """Event: new text, new thought and the tokens they stand for; any may be empty, not all."""
 
     text: str
     tokens: int
     token_ids: tuple[int, ...] = ()
+    thought: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,7 @@ class ProposeCall:
 
     name: str
     arguments_json: str
+    repaired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,7 @@ class ProviderMachine:
         self.state = _S.LISTENING
         self._request: InferRequest | None = None
         self._digest = RunningDigest()
-        self._next_seq = self._token_count = 0
+        self._next_seq = self._token_count = self._thought_bytes = 0
         self._model_digest = ""
         self._report = Report("queued")
         self._forced_reason: FinishReason | None = None
@@ -202,6 +204,7 @@ class ProviderMachine:
                 self.state, self._request = _S.DECIDING, frame
                 self._digest = RunningDigest(frame.text_so_far)
                 self._next_seq = frame.resume_cursor
+                self._thought_bytes = len(frame.thought_so_far.encode())
                 return (Serve(frame),)
             case Cancel() if self._request is not None and frame.request_id == self._request.request_id:
                 if self.state in (_S.STOPPING, _S.ENDED):
@@ -267,15 +270,16 @@ class ProviderMachine:
                 return (Send(self._progress()),)
             case Spent(prompt_tokens, cached_tokens, output_tokens):
                 return (Send(Usage(request_id, prompt_tokens, cached_tokens, output_tokens)),)
-            case ProposeCall(name, arguments_json):
-                return (Send(ToolCallFrame(request_id, self._take_seq(), name, arguments_json)),)
-        if self._digest.size_bytes + len(event.text.encode()) > limits.MAX_TEXT_BYTES:
+            case ProposeCall(name, arguments_json, repaired):
+                return (Send(ToolCallFrame(request_id, self._take_seq(), name, arguments_json, repaired)),)
+        self._thought_bytes += len(event.thought.encode())
+        if max(self._digest.size_bytes + len(event.text.encode()), self._thought_bytes) > limits.MAX_TEXT_BYTES:
             return self._stop("too_long", "length")
         self._digest.add(event.text)
         self._token_count += event.tokens
         self._report = Report("decoding", output_tokens=self._token_count)
-        digest = self._digest.value()
-        return (Send(TokenFrame(request_id, self._take_seq(), event.text, event.tokens, event.token_ids, digest)),)
+        digest, seq = self._digest.value(), self._take_seq()
+        return (Send(TokenFrame(request_id, seq, event.text, event.tokens, event.token_ids, digest, event.thought)),)
 
     def _take_seq(self) -> int:
         seq, self._next_seq = self._next_seq, self._next_seq + 1

@@ -7,7 +7,7 @@
                             |  |  +-> DECLINED  |  |  +-- End ----------------------------> COMPLETED
                             |  |                |  |
                             |  +----------------+--|-- ErrorFrame, stream closed or lost,
-                            |                      |   silent 3 s, deadline --------------> BROKEN (resumable)
+                            |                      |   no movement, deadline -------------> BROKEN (resumable)
                             |                      |
                             +--- CancelWanted -----+-> CANCELLING -- End, ErrorFrame, Refused,
                                                         closed, lost, silent -------------> CANCELLED
@@ -44,6 +44,7 @@ from protocol.frames.inference import (
     Usage,
 )
 from protocol.machine import ChannelBroken, FinishSending, PeerFinished, Received, ResetChannel, Send, Tick
+from protocol.stall import Movement, StallReason
 
 __all__ = [
     "Admitted", "Begin", "BreakReason", "BrokeOff", "CancelWanted", "Cancelled", "Completed", "Declined", "Progressed",
@@ -51,7 +52,7 @@ __all__ = [
     "RequesterState", "ResumePoint", "TextArrived", "ToolCallArrived",
 ]
 
-BreakReason = Literal["stalled", "deadline", "closed", "lost", "error"]
+BreakReason = StallReason | Literal["deadline", "closed", "lost", "error"]
 
 
 class RequesterState(enum.Enum):
@@ -86,6 +87,8 @@ class ResumePoint:
     cursor: int
     token_ids: tuple[int, ...]
     tokens_left: int
+    thought: str = ""
+    calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,7 @@ class TextArrived:
     text: str
     tokens: int
     token_ids: tuple[int, ...]
+    thought: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,7 @@ class ToolCallArrived:
 
     name: str
     arguments_json: str
+    repaired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,21 +180,25 @@ class RequesterMachine:
         self._request = request
         self._digest = RunningDigest(request.text_so_far)
         self._texts = [request.text_so_far]
+        self._thoughts = [request.thought_so_far]
+        self._thought_bytes = len(request.thought_so_far.encode())
         self._token_ids: list[int] | None = list(request.token_ids_so_far)
-        if request.text_so_far and not request.token_ids_so_far:
+        if (request.text_so_far or request.thought_so_far) and not request.token_ids_so_far:
             self._token_ids = None  # ids of only a part of the text would be worse than none
         self._next_seq = request.resume_cursor
-        self._token_count = self._tool_calls = 0
+        self._token_count = 0
+        self._tool_calls = request.calls_so_far
         self._model_digest: str | None = None
         self._usage: Usage | None = None
-        self._started_s = self._heard_s = 0.0
+        self._started_s = 0.0
+        self._movement = Movement()
 
     @property
     def due_s(self) -> float | None:
-        """When a Tick is due: the end of the allowed silence, or of the whole request."""
+        """When a Tick is due: the end of the allowed standstill, or of the whole request."""
         if self.state not in _LIVE:
             return None
-        return min(self._heard_s + limits.STALL_S, self._started_s + self._request.deadline_s)
+        return min(self._movement.due_s, self._started_s + self._request.deadline_s)
 
     @property
     def resume_point(self) -> ResumePoint:
@@ -199,12 +208,15 @@ class RequesterMachine:
             cursor=self._next_seq,
             token_ids=tuple(self._token_ids or ()),
             tokens_left=self._request.max_tokens - self._token_count,
+            thought="".join(self._thoughts),
+            calls=self._tool_calls,
         )
 
     def handle(self, event: object, now_s: float) -> Commands:
         """The commands that follow from one event. Raises OutOfOrder for a frame that breaks the rules."""
         if isinstance(event, Begin) and self.state is _S.IDLE:
-            self.state, self._started_s, self._heard_s = _S.WAITING, now_s, now_s
+            self.state, self._started_s = _S.WAITING, now_s
+            self._movement.moved(now_s, "prefill")
             return (Send(self._request),)
         if self.state is _S.IDLE or isinstance(event, Begin):
             raise LocalProtocolError(f"{type(event).__name__} in state {self.state.name}")
@@ -214,8 +226,7 @@ class RequesterMachine:
             return ()  # the outcome is told; what trickles in behind it changes nothing
         match event:
             case Received(frame):
-                self._heard_s = now_s
-                return self._receive(frame)
+                return self._receive(frame, now_s)
             case CancelWanted():
                 if self.state is _S.CANCELLING:
                     return ()
@@ -229,12 +240,20 @@ class RequesterMachine:
                 return self._tick(now_s)
         raise LocalProtocolError(f"{type(event).__name__} is no event of this machine")
 
-    def _receive(self, frame: msgspec.Struct) -> Commands:
+    def _receive(self, frame: msgspec.Struct, now_s: float) -> Commands:
         try:
-            return self._accept(frame)
+            commands = self._accept(frame)
         except OutOfOrder:
             self.state = _S.FAILED
             raise
+        match frame:
+            case Progress():
+                self._movement.beat(frame, now_s)
+            case Accepted(queue_position=position):
+                self._movement.moved(now_s, "queued" if position else "prefill")
+            case _:
+                self._movement.moved(now_s)
+        return commands
 
     def _accept(self, frame: msgspec.Struct) -> Commands:
         if type(frame) not in _ALLOWED[self.state]:
@@ -277,25 +296,28 @@ class RequesterMachine:
         self._check_output(frame.seq)
         self._digest.add(frame.text)
         self._token_count += frame.tokens
+        self._thought_bytes += len(frame.thought.encode())
         if self._digest.value() != frame.digest:
             raise OutOfOrder("the text's digest is wrong")
-        if self._token_count > self._request.max_tokens or self._digest.size_bytes > limits.MAX_TEXT_BYTES:
+        if self._token_count > self._request.max_tokens \
+                or max(self._digest.size_bytes, self._thought_bytes) > limits.MAX_TEXT_BYTES:
             raise OutOfOrder("more output than was asked for")
         if self.state is _S.CANCELLING:
             return ()
         self._texts.append(frame.text)
+        self._thoughts.append(frame.thought)
         if self._token_ids is not None and len(frame.token_ids) == frame.tokens:
             self._token_ids.extend(frame.token_ids)
         else:
             self._token_ids = None
-        return (TextArrived(frame.text, frame.tokens, frame.token_ids),)
+        return (TextArrived(frame.text, frame.tokens, frame.token_ids, frame.thought),)
 
     def _take_call(self, frame: ToolCallFrame) -> Commands:
         self._check_output(frame.seq)
         self._tool_calls += 1
         if not self._request.tools or self._tool_calls > limits.MAX_TOOL_CALLS:
             raise OutOfOrder("a tool call that was not offered")
-        return self._unless_cancelling(ToolCallArrived(frame.name, frame.arguments_json))
+        return self._unless_cancelling(ToolCallArrived(frame.name, frame.arguments_json, frame.repaired))
 
     def _check_output(self, seq: int) -> None:
         if self._model_digest is None:
@@ -318,9 +340,8 @@ class RequesterMachine:
     def _tick(self, now_s: float) -> Commands:
         if self.state is not _S.CANCELLING and now_s >= self._started_s + self._request.deadline_s:
             return (Send(Cancel(self._request.request_id)), *self._break_off("deadline"))
-        if now_s >= self._heard_s + limits.STALL_S:
-            return self._break_off("stalled")
-        return ()
+        reason = self._movement.verdict(now_s)
+        return () if reason is None else self._break_off(reason)
 
     def _break_off(self, reason: BreakReason, code: ErrorCode | None = None) -> Commands:
         outcome = self._finish(_S.BROKEN, BrokeOff(reason, code, self.resume_point))

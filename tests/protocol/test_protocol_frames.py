@@ -113,10 +113,10 @@ def test_every_free_text_is_declared() -> None:
 def test_negative_control_an_undeclared_text_is_found() -> None:
     class Leaky(Frame, frozen=True, tag=99):
         code: typing.Literal["a", "b"]
-        parts: tuple[inference.Part, ...]
+        parts: tuple[inference.ToolOffer, ...]
         remark: str | None
 
-    assert free_texts(Leaky) == {("Part", "text"), ("Leaky", "remark")}
+    assert free_texts(Leaky) == {("ToolOffer", "description"), ("ToolOffer", "params_json"), ("Leaky", "remark")}
 
 
 def marked(frame: msgspec.Struct, marks: list[str]) -> msgspec.Struct:

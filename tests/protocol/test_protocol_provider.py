@@ -87,6 +87,16 @@ def test_the_whole_of_an_answer() -> None:
     play >> PeerFinished() << None >> Tick() << None
 
 
+def test_thoughts_and_calls_of_a_request_that_goes_on() -> None:
+    (
+        serving(thought_so_far="x" * (limits.MAX_TEXT_BYTES - 2), calls_so_far=1, token_ids_so_far=(1,),
+                model_digest=DIGEST, resume_cursor=5)
+        >> Output("", 1, (2,), "y") << Send(TokenFrame(ID, 5, "", 1, (2,), blake(""), "y"))
+        >> ProposeCall("calendar_free", "{}", True) << Send(ToolCallFrame(ID, 6, "calendar_free", "{}", True))
+        >> Output("", 1, (3,), "zz") << StopWork("too_long")
+    )  # fmt: skip
+
+
 def test_a_request_that_goes_on() -> None:
     play = serving(text_so_far="Hel", resume_cursor=7)
     play >> Output("lo", 1) << Send(TokenFrame(ID, 7, "lo", 1, (), blake("Hello")))

@@ -29,6 +29,7 @@ from protocol.inference import (
     Progress,
     Progressed,
     PromptParts,
+    PromptTokens,
     Refused,
     RequesterMachine,
     RequesterState,
@@ -101,6 +102,43 @@ def test_tool_calls_share_the_sequence() -> None:
         >> Received(token(2, "b", "ab", 2)) << TextArrived("b", 1, (2,))
         >> Received(end("ab", 2, "tool_calls")) << FinishSending() << Completed("tool_calls", 2, DIGEST, None) << None
     )  # fmt: skip
+
+
+def test_thoughts_are_beside_the_text_and_its_digest() -> None:
+    thought = TokenFrame(ID, 0, "", 1, (1,), blake(""), "Hm. ")
+    play = (
+        streaming()
+        >> Received(thought) << TextArrived("", 1, (1,), "Hm. ")
+        >> Received(TokenFrame(ID, 1, "Hi", 2, (2, 3), blake("Hi"), "So.")) << TextArrived("Hi", 2, (2, 3), "So.")
+        >> Received(ToolCallFrame(ID, 2, "calendar_free", "{}", True)) << ToolCallArrived("calendar_free", "{}", True)
+        >> ChannelBroken() << ResetChannel() << BrokeOff
+    )  # fmt: skip
+    resume = play.last.resume
+    assert resume == ResumePoint("Hi", 3, (1, 2, 3), 97, "Hm. So.", 1)
+    again = streaming(
+        text_so_far=resume.text, thought_so_far=resume.thought, calls_so_far=resume.calls, resume_cursor=resume.cursor,
+        token_ids_so_far=resume.token_ids, model_digest=DIGEST, max_tokens=resume.tokens_left,
+    )
+    again >> Received(TokenFrame(ID, 3, "!", 1, (4,), blake("Hi!"))) << TextArrived("!", 1, (4,))
+    assert again.machine.resume_point == ResumePoint("Hi!", 4, (1, 2, 3, 4), 96, "Hm. So.", 1)
+
+
+def test_thoughts_are_bounded_like_text() -> None:
+    play = streaming(thought_so_far="x" * (limits.MAX_TEXT_BYTES - 1), resume_cursor=1)
+    play >> Received(TokenFrame(ID, 1, "", 1, (), blake(""), "x")) << TextArrived
+    play.refused(OutOfOrder, Received(TokenFrame(ID, 2, "", 1, (), blake(""), "x")))
+
+
+@pytest.mark.parametrize("changes", [
+    {"named_tool": "other_tool"},
+    {"prompt": PromptTokens((1, 2)), "model_digest": DIGEST},
+    {"calls_so_far": 1, "resume_cursor": 1},
+    {"thought_so_far": "Hm."},
+    {"calls_so_far": 1, "token_ids_so_far": (1,), "model_digest": DIGEST},
+])
+def test_requests_that_contradict_themselves(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        request(**changes)
 
 
 def test_refused() -> None:
