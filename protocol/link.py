@@ -1,7 +1,7 @@
 """The link to a known peer, /kith/link/1: greet, keep alive, notice silence, say goodbye. Both sides run the same
 machine.
 
-             Open               Received(Hello)              Beat, Echo, Advert
+             Open               Received(Hello)              Beat, Echo, Advert, Granted
     IDLE -----------> GREETING ----------------> UP ----+
                          |                       |  ^---+
                          |  no Hello in 5 s,     |  silent for 2 s, Bye, Leave,
@@ -22,13 +22,26 @@ import msgspec
 
 from protocol import limits
 from protocol.errors import LocalProtocolError, OutOfOrder
-from protocol.frames.link import CAPABILITIES, Advert, Beat, Bye, ByeCode, Echo, Hello, LinkFrame, ModelAdvert
+from protocol.frames.link import (
+    CAPABILITIES,
+    IDLE,
+    Advert,
+    Beat,
+    Bye,
+    ByeCode,
+    Echo,
+    Granted,
+    Hello,
+    LinkFrame,
+    Load,
+    ModelAdvert,
+)
 from protocol.machine import ChannelBroken, FinishSending, PeerFinished, Received, ResetChannel, Send, Tick
 
 __all__ = [
-    "CAPABILITIES", "Advert", "Beat", "Bye", "ByeCode", "DownReason", "Echo", "Hello", "Leave", "LinkFrame",
-    "LinkMachine",
-    "LinkState", "ModelAdvert", "ModelsChanged", "Open", "PeerDown", "PeerUp", "Probe", "Readvertise", "RoundTrip",
+    "CAPABILITIES", "IDLE", "Advert", "Beat", "Bye", "ByeCode", "DownReason", "Echo", "GrantChanged", "Granted",
+    "Hello", "Leave", "LinkFrame", "LinkMachine", "LinkState", "Load", "ModelAdvert", "ModelsChanged", "Open",
+    "PeerDown", "PeerUp", "Probe", "Readvertise", "Regrant", "RoundTrip",
 ]
 
 DownReason = Literal["no_hello", "silent", "bye", "left", "closed", "lost"]
@@ -50,9 +63,17 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Readvertise:
-    """Event: our models changed."""
+    """Event: our models or our load changed."""
 
     models: tuple[ModelAdvert, ...]
+    load: Load = IDLE
+
+
+@dataclass(frozen=True, slots=True)
+class Regrant:
+    """Event: we decided anew what the peer may do."""
+
+    grant: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +99,17 @@ class PeerUp:
 
 @dataclass(frozen=True, slots=True)
 class ModelsChanged:
-    """Command: tell what the peer serves now."""
+    """Command: tell what the peer serves now, and how busy it is."""
 
     models: tuple[ModelAdvert, ...]
+    load: Load = IDLE
+
+
+@dataclass(frozen=True, slots=True)
+class GrantChanged:
+    """Command: tell that the peer decided anew what we may do there. The grant is not verified yet."""
+
+    grant: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +127,9 @@ class PeerDown:
     code: ByeCode | None = None
 
 
-LinkCommand: TypeAlias = Send | FinishSending | ResetChannel | PeerUp | ModelsChanged | RoundTrip | PeerDown
+LinkCommand: TypeAlias = (
+    Send | FinishSending | ResetChannel | PeerUp | ModelsChanged | GrantChanged | RoundTrip | PeerDown
+)
 Commands: TypeAlias = tuple[LinkCommand, ...]
 
 _S = LinkState
@@ -108,7 +139,7 @@ _OPEN_BEATS: Final = 8  # beats whose echo may still come; older ones are long p
 class LinkMachine:
     """One link over one stream.
 
-    Events: Open, Readvertise, Probe, Leave, Received, PeerFinished, ChannelBroken, Tick.
+    Events: Open, Readvertise, Regrant, Probe, Leave, Received, PeerFinished, ChannelBroken, Tick.
     """
 
     def __init__(self, hello: Hello) -> None:
@@ -121,7 +152,7 @@ class LinkMachine:
         self._window_frames = 0
         self._beat_n = 0
         self._beats_sent_s: dict[int, float] = {}
-        self._models_to_tell: tuple[ModelAdvert, ...] | None = None
+        self._to_tell: dict[type[LinkFrame], LinkFrame] = {}
 
     @property
     def due_s(self) -> float | None:
@@ -148,8 +179,10 @@ class LinkMachine:
                 except OutOfOrder:
                     self.state = _S.DOWN
                     raise
-            case Readvertise(models):
-                return self._readvertise(models)
+            case Readvertise(models, load):
+                return self._tell(Advert(models, load))
+            case Regrant(grant):
+                return self._tell(Granted(grant))
             case Probe():
                 return self._beat(now_s) if self.state is _S.UP else ()
             case Leave(code):
@@ -174,8 +207,10 @@ class LinkMachine:
                 return (Send(Echo(n)),)
             case Echo(n) if self.state is _S.UP:
                 return self._measure(n, now_s)
-            case Advert(models) if self.state is _S.UP:
-                return (ModelsChanged(models),)
+            case Advert(models, load) if self.state is _S.UP:
+                return (ModelsChanged(models, load),)
+            case Granted(grant) if self.state is _S.UP:
+                return (GrantChanged(grant),)
         raise OutOfOrder(f"{type(frame).__name__} in state {self.state.name}")
 
     def _count(self, now_s: float) -> None:
@@ -193,13 +228,12 @@ class LinkMachine:
             protocols=frozenset(hello.versions) & frozenset(self._hello.versions),
             capabilities=frozenset(hello.capabilities) & frozenset(self._hello.capabilities),
         )
-        news = () if self._models_to_tell is None else (Send(Advert(self._models_to_tell)),)
-        return (up, *news, *self._beat(now_s))
+        return (up, *map(Send, self._to_tell.values()), *self._beat(now_s))
 
-    def _readvertise(self, models: tuple[ModelAdvert, ...]) -> Commands:
+    def _tell(self, news: Advert | Granted) -> Commands:
         if self.state is _S.UP:
-            return (Send(Advert(models)),)
-        self._models_to_tell = models  # our Hello left with the old list; an Advert may only follow the peer's Hello
+            return (Send(news),)
+        self._to_tell[type(news)] = news  # our Hello left with the old state; news may only follow the peer's Hello
         return ()
 
     def _beat(self, now_s: float) -> Commands:

@@ -4,6 +4,7 @@ Owns the libp2p network and the links to known peers; hands out guarded channels
 is sent.
 """
 
+import ipaddress
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -15,12 +16,13 @@ from node.clock import Entropy
 from node.daemon.lan import may_reach
 from node.errors import PeerUnreachable
 from node.identity.keystore import Identity
+from node.net.addresses import parse
 from node.net.errors import ListenError
 from node.net.events import Connected, NetEvent
 from node.net.gate import Gate
 from node.privacy.egress import Egress
 from protocol.channel import FrameChannel
-from protocol.frames.link import Hello
+from protocol.frames.link import IDLE, Hello, Load
 
 if TYPE_CHECKING:
     from node.net.host import Network
@@ -58,6 +60,7 @@ class Networking:
         self._entropy = entropy
         self._wiring = wiring
         self.mode = mode
+        self.load: Load = IDLE
         self.stage = "starting network" if mode != "offline" else "starting services"
         self._listen: tuple[str, ...] = ()
         self._network: Network | None = None
@@ -65,6 +68,8 @@ class Networking:
         self._session: trio.CancelScope | None = None
         self._nursery: trio.Nursery | None = None
         self._any_port = False
+        self._wanted: tuple[str, ...] = ()
+        self._failure: ListenError | None = None
         self._changed = trio.Event()
         self._settled = trio.Event()
         self._switching = trio.Lock()
@@ -77,9 +82,9 @@ class Networking:
         """Be on the network in lan and online mode, off it in offline mode, until cancelled.
 
         any_port: the port is no wish of the owner's; take another one when it is not to be had. Raises ListenError
-        when not one of the addresses can be listened on.
+        when not one of the addresses can be listened on at the start; a later switch then ends in offline mode.
         """
-        self._listen = tuple(listen)
+        self._listen = self._wanted = tuple(listen)
         self._any_port = any_port
         task_status.started()
         while True:
@@ -104,27 +109,36 @@ class Networking:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
                 await nursery.start(network.serve, ())
-                await self._listen_where_possible(network)
-                self.listening.set()
-                self._links = self._links_class(
-                    network, self.open_channel, self._wiring.hello, self._on_event, self._entropy
-                )
-                for peer_id, known in self._wiring.known():
-                    self.know(peer_id, known)
-                await nursery.start(self._links.run)
-                self.stage = "ready"
-                self._settled.set()
+                problem = await self._listen_where_possible(network)
+                if problem is None:
+                    await self._call_peers(network, nursery)
+                elif not self._switching.locked():
+                    raise problem
+                else:  # a switch that cannot be made: back to offline, and the one who switched is told
+                    self.mode, self._failure = "offline", problem
+                    nursery.cancel_scope.cancel()
         self._links = self._session = self._nursery = None
 
-    async def _listen_where_possible(self, network: "Network") -> None:
-        """Listen on every address that this machine still has; one that is gone is no reason to be unreachable."""
+    async def _call_peers(self, network: "Network", nursery: trio.Nursery) -> None:
+        self.listening.set()
+        self._links = self._links_class(network, self.open_channel, self._wiring.hello, self._on_event, self._entropy)
+        for peer_id, known in self._wiring.known():
+            self.know(peer_id, known)
+        await nursery.start(self._links.run)
+        self.stage = "ready"
+        self._settled.set()
+
+    async def _listen_where_possible(self, network: "Network") -> ListenError | None:
+        """Listen on every address that this machine still has; one that is gone is no reason to be unreachable. What
+        is wrong comes back when there is none."""
         problems = await self._add_listeners(network, self._listen)
         if not network.addresses() and self._any_port:
             anywhere = [f"{address.rpartition('/')[0]}/0" for address in self._listen]
             problems += await self._add_listeners(network, anywhere)
         if not network.addresses():
-            raise problems[0] if problems else ListenError("No address to listen on is configured.")
+            return problems[0] if problems else ListenError("No address to listen on is configured.")
         self._listen = tuple(network.addresses())  # ports that were chosen are kept over mode changes
+        return None
 
     async def _add_listeners(self, network: "Network", addresses: Sequence[str]) -> list[ListenError]:
         problems = []
@@ -146,7 +160,7 @@ class Networking:
 
     async def set_mode(self, mode: str) -> int:
         """Switch; returns when the sockets are as the mode wants them. How many peers were connected before comes
-        back."""
+        back. Raises ListenError when no address can be listened on: the mode is offline then."""
         async with self._switching:
             before = len(self.connected())
             if mode == self.mode:
@@ -165,7 +179,28 @@ class Networking:
             self._changed.set()
             self._changed = trio.Event()
             await self._settled.wait()
+            failure, self._failure = self._failure, None
+            if failure is not None:
+                raise failure
             return before
+
+    async def refresh(self, addresses: frozenset[str]) -> None:
+        """The machine has these addresses now (loopback not among them): listen on those of the configured ones that
+        came, no longer on those that are gone, and call every absent peer at once."""
+        async with self._switching:
+            network, session = self._network, self._session
+            if network is None or session is None or self._links is None:
+                return
+            now = {parse(one).host: one for one in network.addresses()}
+            for host, address in now.items():
+                if not _is_everywhere(host) and host not in addresses:
+                    await network.remove_listener(address)
+                    log.info("no longer listening on %s: this machine has it no more", address)
+            port = parse(next(iter(now.values()))).port if now else 0
+            back = {one.host: one.kind for one in map(parse, self._wanted) if one.host in addresses}
+            await self._add_listeners(
+                network, [f"/{kind}/{host}/tcp/{port}" for host, kind in back.items() if host not in now])
+            self._links.wake()
 
     async def leave(self, code: Any) -> None:
         """Say goodbye on every link; bounded."""
@@ -191,6 +226,11 @@ class Networking:
         if self._links is not None:
             self._links.wake(peer_id)
 
+    def wake_all(self) -> None:
+        """Call every peer that is away now instead of at its next try."""
+        if self._links is not None:
+            self._links.wake()
+
     def regreet(self, peer_id: str, *, only_outdated: bool = False) -> None:
         """Greet a present peer with what it is granted now; its connection and streams stay. only_outdated: not when it
         was greeted with that already."""
@@ -210,10 +250,16 @@ class Networking:
         if self._network is not None:
             await self._network.disconnect(peer_id)
 
-    def readvertise(self) -> None:
-        """Tell every present peer what is served to it now."""
+    def readvertise(self, peer_id: str | None = None) -> None:
+        """Tell every present peer, or this one, what is served to it now, and how busy this node is (`load`)."""
         if self._links is not None:
-            self._links.readvertise()
+            self._links.readvertise(self.load, peer_id=peer_id)
+
+    def regrant(self, peer_id: str) -> None:
+        """Tell a present peer what it is granted now; its connection and streams stay."""
+        if self._links is not None:
+            self._links.regrant(peer_id)
+            self.readvertise(peer_id)
 
     def connected(self) -> set[str]:
         """Peers with a live connection."""
@@ -225,11 +271,15 @@ class Networking:
 
     async def add_listener(self, address: str) -> str:
         """Listen on one more address; the real one comes back."""
-        return await self._running().add_listener(address)
+        real = await self._running().add_listener(address)
+        self._listen, self._wanted = (*self._listen, real), (*self._wanted, real)
+        return real
 
     async def remove_listener(self, address: str) -> None:
         """Listen on an address no longer."""
         await self._running().remove_listener(address)
+        self._listen = tuple(one for one in self._listen if one != address)
+        self._wanted = tuple(one for one in self._wanted if one != address)
 
     async def meet(self, addresses: Sequence[str], *, peer_id: str | None, timeout_s: float) -> str:
         """Connect to a peer that is to be paired; its proven id comes back. Needs the gate's meeting."""
@@ -264,6 +314,12 @@ class Networking:
             state = "offline" if self.mode == "offline" else self.stage
             raise PeerUnreachable(f"This node is {state}.", hint="See: kith status, kith mode")
         return self._network
+
+
+def _is_everywhere(host: str) -> bool:
+    """Loopback and the wildcard addresses stay whatever networks come and go."""
+    found = ipaddress.ip_address(host)
+    return found.is_loopback or found.is_unspecified or found.is_link_local
 
 
 def _import_network() -> tuple[Any, Any]:

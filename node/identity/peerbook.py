@@ -120,10 +120,40 @@ class PeerBook:
 
     async def issued_to(self, peer_id: str) -> Grant | None:
         """The grant that this paired peer holds and that was not taken back, also when its time is over."""
-        stored = await self._database.read(_issued_to_paired, peer_id)
-        if stored is None:
-            return None
-        return granting.read(stored, issuer=self._identity.peer_id, holder=peer_id, now=None)
+        stored = await self.issued_blob(peer_id)
+        return None if stored is None else self.read_issued(stored, peer_id)
+
+    async def issued_blob(self, peer_id: str) -> bytes | None:
+        """The same grant as the signed bytes that its holder gets."""
+        return await self._database.read(_issued_to_paired, peer_id)
+
+    def read_issued(self, blob: bytes, peer_id: str) -> Grant | None:
+        """The grant in bytes that this node signed for a peer."""
+        return granting.read(blob, issuer=self._identity.peer_id, holder=peer_id, now=None)
+
+    def read_received(self, blob: bytes, peer_id: str) -> Grant | None:
+        """The grant in bytes that a peer sent; None when it is not genuine, not for this node, or over."""
+        return granting.read(blob, issuer=peer_id, holder=self._identity.peer_id, now=self._clock.now())
+
+    async def store_received(self, peer_id: str, blob: bytes) -> None:
+        """Keep what a paired peer says we may do there; empty bytes take the last one back. An older grant than the
+        stored one changes nothing. Raises StoreConflict for another grant of the stored one's number.
+        """
+        await self._database.write(self._store_received, peer_id, blob)
+
+    def _store_received(self, tx: Connection, peer_id: str, blob: bytes) -> None:
+        now_ms = to_ms(self._clock.now())
+        if peers.get(tx, peer_id) is None:
+            return
+        if not blob:
+            grants.revoke(tx, peer_id, now_ms, "received")
+            return
+        grant = self.read_received(blob, peer_id)
+        if grant is None:
+            return
+        held = grants.current(tx, peer_id, "received")
+        if held is None or grant.epoch >= held.epoch:
+            grants.put(tx, peer_id, "received", grant.epoch, blob, now_ms)
 
     async def grant_from(self, peer_id: str) -> Grant | None:
         """What this peer said we may do there; None means nothing."""

@@ -5,9 +5,12 @@ Must not import libp2p; must not know who listens.
 
 from dataclasses import dataclass
 
-from protocol.frames.link import Hello, ModelAdvert
+from protocol.frames.link import IDLE, Hello, Load, ModelAdvert
 
-__all__ = ["Connected", "Disconnected", "LinkDown", "LinkUp", "ModelsAdvertised", "NetEvent", "Refused"]
+__all__ = [
+    "Connected", "Disconnected", "GrantReceived", "LinkDown", "LinkUp", "ModelsAdvertised", "NetEvent", "Refused",
+    "Rerouted",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +21,14 @@ class Connected:
     address: str
     dialled: bool
     stranger: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rerouted:
+    """A peer that was connected through a relay is so directly now; new streams take the direct connection."""
+
+    peer_id: str
+    address: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +62,19 @@ class LinkUp:
 
 @dataclass(frozen=True, slots=True)
 class ModelsAdvertised:
-    """A present peer serves these models now, instead of those in its hello."""
+    """A present peer serves these models now, instead of those in its hello, and is so busy."""
 
     peer_id: str
     models: tuple[ModelAdvert, ...]
+    load: Load = IDLE
+
+
+@dataclass(frozen=True, slots=True)
+class GrantReceived:
+    """A present peer decided anew what this node may do there. The grant is not verified yet; empty for nothing."""
+
+    peer_id: str
+    grant: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,4 +86,4 @@ class LinkDown:
     reason: str
 
 
-NetEvent = Connected | Disconnected | Refused | LinkUp | LinkDown | ModelsAdvertised
+NetEvent = Connected | Disconnected | Refused | LinkUp | LinkDown | ModelsAdvertised | GrantReceived | Rerouted

@@ -15,8 +15,20 @@ from node.net.limits import LinkTiming
 from protocol.channel import FrameChannel
 from protocol.errors import ChannelClosed, ChannelError, DeadlinePassed, RemoteProtocolError
 from protocol.fields import Frame
-from protocol.frames.link import ByeCode, Hello, ModelAdvert
-from protocol.link import Leave, LinkMachine, ModelsChanged, Open, PeerDown, PeerUp, Probe, Readvertise, RoundTrip
+from protocol.frames.link import ByeCode, Hello, Load, ModelAdvert
+from protocol.link import (
+    GrantChanged,
+    Leave,
+    LinkMachine,
+    ModelsChanged,
+    Open,
+    PeerDown,
+    PeerUp,
+    Probe,
+    Readvertise,
+    Regrant,
+    RoundTrip,
+)
 from protocol.machine import ChannelBroken, FinishSending, PeerFinished, Received, ResetChannel, Send, Tick
 
 __all__ = ["Link", "News"]
@@ -25,7 +37,7 @@ _log = logging.getLogger(__name__)
 _MAILBOX = 32
 _READ_S = 60.0
 
-News: TypeAlias = PeerUp | RoundTrip | ModelsChanged
+News: TypeAlias = PeerUp | RoundTrip | ModelsChanged | GrantChanged
 
 
 class Link:
@@ -50,9 +62,13 @@ class Link:
         """End the link on purpose; the peer is told the code."""
         self._put(Leave(code))
 
-    def readvertise(self, models: tuple[ModelAdvert, ...]) -> None:
-        """Tell the peer what we serve now."""
-        self._put(Readvertise(models))
+    def readvertise(self, models: tuple[ModelAdvert, ...], load: Load) -> None:
+        """Tell the peer what we serve now, and how busy we are."""
+        self._put(Readvertise(models, load))
+
+    def regrant(self, grant: bytes) -> None:
+        """Tell the peer what it may do here now."""
+        self._put(Regrant(grant))
 
     def probe(self) -> None:
         """Measure the round trip now."""
@@ -130,7 +146,7 @@ class Link:
                 await self.channel.reset()
             case PeerDown(reason, code):
                 return f"bye:{code}" if reason == "bye" else reason
-            case PeerUp() | RoundTrip() | ModelsChanged():
+            case PeerUp() | RoundTrip() | ModelsChanged() | GrantChanged():
                 self._tell(self, command)
         return None
 

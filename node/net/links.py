@@ -16,13 +16,13 @@ from node.clock import Entropy
 from node.errors import KithError, PeerUnreachable
 from node.net.backoff import Backoff
 from node.net.errors import RefusedByPeer, reason_of, root_cause
-from node.net.events import LinkDown, LinkUp, ModelsAdvertised, NetEvent
+from node.net.events import GrantReceived, LinkDown, LinkUp, ModelsAdvertised, NetEvent
 from node.net.limits import LinkTiming
 from node.net.link import Link, News
 from protocol.channel import FrameChannel
 from protocol.errors import ProtocolError
-from protocol.frames.link import ByeCode, Hello
-from protocol.link import ModelsChanged, PeerUp, RoundTrip
+from protocol.frames.link import IDLE, ByeCode, Hello, Load
+from protocol.link import GrantChanged, ModelsChanged, PeerUp, RoundTrip
 from protocol.names import LINK
 
 __all__ = ["Connector", "Links", "Route"]
@@ -76,6 +76,7 @@ class _Peer:
         self.backoff = backoff
         self.links: list[Link] = []
         self.greeted: dict[Link, PeerUp] = {}
+        self.early: list[NetEvent] = []
         self.present: LinkUp | None = None
         self.seen_s = trio.current_time()
         self.changed = trio.Event()
@@ -157,11 +158,21 @@ class Links:
         """Say goodbye on every link, within leave_s. For the moment before the network is switched off."""
         await self._leave(list(self._peers.values()), code)
 
-    def readvertise(self) -> None:
-        """Tell every present peer the models that hello() names for it now."""
+    def readvertise(self, load: Load = IDLE, *, peer_id: str | None = None) -> None:
+        """Tell every present peer, or this one, the models that hello() names for it now, and how busy we are."""
         for peer in self._peers.values():
+            if peer.links and peer_id in (None, peer.peer_id):
+                hello = self._hello(peer.peer_id)
+                for link in peer.links:
+                    link.readvertise(hello.models, load if "infer" in hello.capabilities else IDLE)
+
+    def regrant(self, peer_id: str) -> None:
+        """Tell this peer, if it is here, the grant that hello() names for it now, and the models that come with it."""
+        peer = self._peers.get(peer_id)
+        if peer is not None and peer.links:
+            grant = self._hello(peer_id).grant
             for link in peer.links:
-                link.readvertise(self._hello(peer.peer_id).models)
+                link.regrant(grant)
 
     async def ping(self, peer_id: str, *, timeout_s: float) -> LinkUp:
         """The peer's presence with a round trip that was measured just now; an absent peer is called first.
@@ -194,14 +205,14 @@ class Links:
     def regreet(self, peer_id: str, *, only_outdated: bool = False) -> None:
         """What hello() says to this peer changed: make its link anew. Connection and other streams stay.
 
-        only_outdated: a link that was greeted with what hello() says now stays.
+        only_outdated: a link that was greeted with the grant that hello() names now stays.
         """
         peer = self._peers.get(peer_id)
         if peer is not None:
             peer.backoff.reset()
-            hello = self._hello(peer_id)
+            grant = self._hello(peer_id).grant
             for link in peer.links:
-                if not only_outdated or link.hello != hello:
+                if not only_outdated or link.hello.grant != grant:
                     link.leave("idle")
 
     def present(self) -> dict[str, LinkUp]:
@@ -277,8 +288,17 @@ class Links:
             case RoundTrip(rtt_s):
                 peer.seen_s = trio.current_time()
                 self._on_echo(peer, link, rtt_s * 1000)
-            case ModelsChanged(models):
-                self._on_event(ModelsAdvertised(peer.peer_id, models))
+            case ModelsChanged(models, load):
+                self._tell(peer, ModelsAdvertised(peer.peer_id, models, load))
+            case GrantChanged(grant):
+                self._tell(peer, GrantReceived(peer.peer_id, grant))
+
+    def _tell(self, peer: _Peer, event: ModelsAdvertised | GrantReceived) -> None:
+        """Pass news on; what comes between greeting and first echo waits until the peer is present."""
+        if peer.present is not None:
+            self._on_event(event)
+        else:
+            peer.early = [*(one for one in peer.early if type(one) is not type(event)), event]
 
     def _on_echo(self, peer: _Peer, link: Link, rtt_ms: float) -> None:
         greeting = peer.greeted[link]
@@ -293,6 +313,9 @@ class Links:
         )
         if before is None or (first_echo and before.hello != greeting.hello):
             self._on_event(peer.present)
+            early, peer.early = peer.early, []
+            for event in early:
+                self._on_event(event)
         if first_echo:
             self._drop_duplicate(peer, link)
 
@@ -310,6 +333,8 @@ class Links:
 
     def _on_end(self, peer: _Peer, link: Link, reason: str) -> None:
         _log.debug("link to %s over: %s", peer.peer_id, reason)
+        if not peer.links:
+            peer.early = []
         if peer.present is not None and not any(other.up for other in peer.links):
             peer.present = None
             peer.seen_s = trio.current_time()

@@ -1,5 +1,5 @@
-"""Frames of /kith/link/1: who is at the other end, what it can do, and that it is still there. No free text in any of
-them.
+"""Frames of /kith/link/1: who is at the other end, what it can do and lets us do, how busy it is, and that it is still
+there. No free text in any of them.
 """
 
 from typing import Annotated, Final, Literal
@@ -7,33 +7,71 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from protocol import limits
-from protocol.fields import Frame, ModelDigest, ModelName, NodeName, ProtocolId, Slug, SoftwareVersion, UInt32
+from protocol.fields import (
+    Frame,
+    ModelDigest,
+    ModelName,
+    NodeName,
+    ProtocolId,
+    Quantisation,
+    Slug,
+    SoftwareVersion,
+    UInt32,
+)
 
-__all__ = ["CAPABILITIES", "Advert", "Beat", "Bye", "ByeCode", "Echo", "Hello", "LinkFrame", "ModelAdvert"]
+__all__ = [
+    "CAPABILITIES", "IDLE", "Advert", "Beat", "Bye", "ByeCode", "Echo", "Granted", "Hello", "LinkFrame", "Load",
+    "ModelAdvert",
+]
 
 CAPABILITIES: Final = frozenset({"infer", "search", "mail", "models", "exact-lane", "tools", "resume"})
 """What this version may announce. A peer's unknown capabilities are ignored, so a later version can add some."""
 
+GrantBytes = Annotated[bytes, Meta(max_length=limits.MAX_GRANT_BYTES)]
 ByeCode = Literal["shutdown", "offline", "forgotten", "duplicate", "idle", "protocol"]
 
 
 class ModelAdvert(Frame, frozen=True):
-    """One model that the sender serves to this peer."""
+    """One model that the sender serves to this peer.
+
+    The times are measured by the sender on its own answers, one at a time, in microseconds a token, and for loading the
+    model in milliseconds; 0 is not yet known.
+    """
 
     name: ModelName
     digest: ModelDigest
     context_tokens: Annotated[int, Meta(ge=1, le=limits.MAX_CONTEXT_TOKENS)]
     warm: bool
+    quantisation: Quantisation = "unknown"
+    prompt_token_us: UInt32 = 0
+    output_token_us: UInt32 = 0
+    load_ms: UInt32 = 0
+
+
+class Load(Frame, frozen=True):
+    """How busy the sender is with answers, whoever asked: at work, waiting, and how long all that will take it yet.
+
+    saving: it runs on a battery.
+    """
+
+    running: UInt32 = 0
+    queued: UInt32 = 0
+    ahead_ms: UInt32 = 0
+    saving: bool = False
+
+
+IDLE: Final = Load()
 
 
 class Hello(Frame, frozen=True, tag=1):
-    """First frame of each side of a link."""
+    """First frame of each side of a link. grant: the SignedGrant that the sender gave to this peer, empty for none."""
 
     node_name: NodeName
     software: SoftwareVersion
     versions: Annotated[tuple[ProtocolId, ...], Meta(max_length=limits.MAX_PROTOCOL_IDS)]
     capabilities: Annotated[tuple[Slug, ...], Meta(max_length=limits.MAX_CAPABILITIES)]
     models: Annotated[tuple[ModelAdvert, ...], Meta(max_length=limits.MAX_MODEL_ADVERTS)]
+    grant: GrantBytes = b""
 
 
 class Beat(Frame, frozen=True, tag=2):
@@ -49,9 +87,10 @@ class Echo(Frame, frozen=True, tag=3):
 
 
 class Advert(Frame, frozen=True, tag=4):
-    """The sender's models changed; replaces the list of its Hello."""
+    """The sender's models or its load changed; replaces the list of its Hello. Until the first one it counts as idle."""
 
     models: Annotated[tuple[ModelAdvert, ...], Meta(max_length=limits.MAX_MODEL_ADVERTS)]
+    load: Load = IDLE
 
 
 class Bye(Frame, frozen=True, tag=5):
@@ -60,4 +99,10 @@ class Bye(Frame, frozen=True, tag=5):
     code: ByeCode
 
 
-LinkFrame = Hello | Beat | Echo | Advert | Bye
+class Granted(Frame, frozen=True, tag=6):
+    """The sender decided anew what this peer may do: the SignedGrant that counts from now on, empty for nothing."""
+
+    grant: GrantBytes
+
+
+LinkFrame = Hello | Beat | Echo | Advert | Bye | Granted

@@ -16,10 +16,13 @@ from protocol.link import (
     Beat,
     Bye,
     Echo,
+    GrantChanged,
+    Granted,
     Hello,
     Leave,
     LinkMachine,
     LinkState,
+    Load,
     ModelAdvert,
     ModelsChanged,
     Open,
@@ -27,6 +30,7 @@ from protocol.link import (
     PeerUp,
     Probe,
     Readvertise,
+    Regrant,
     RoundTrip,
 )
 from protocol.machine import ChannelBroken, FinishSending, PeerFinished, Received, ResetChannel, Send, Tick
@@ -215,3 +219,23 @@ def test_two_machines_talk_for_a_minute() -> None:
             carry(machine, machine.handle(Tick(), now_s))
         now_s += 0.1
     assert 2 * 70 <= trips <= 2 * 90  # a beat about every 0.7 s on each side
+
+
+def test_a_new_grant_and_load_wait_for_the_peers_greeting_and_pass_later_ones_at_once():
+    machine = LinkMachine(OURS)
+    machine.handle(Open(), 0.0)
+    assert machine.handle(Regrant(b"old"), 0.1) == ()
+    assert machine.handle(Regrant(b"new"), 0.1) == ()
+    assert machine.handle(Readvertise((MODEL,), Load(1)), 0.2) == ()
+    up, *sent = machine.handle(Received(THEIRS), 0.3)
+    assert isinstance(up, PeerUp)
+    assert sent == [Send(Granted(b"new")), Send(Advert((MODEL,), Load(1))), Send(Beat(1))]
+    assert machine.handle(Regrant(b""), 0.4) == (Send(Granted(b"")),)
+    assert machine.handle(Received(Granted(b"theirs")), 0.5) == (GrantChanged(b"theirs"),)
+
+
+def test_a_grant_before_the_greeting_breaks_the_rules():
+    machine = LinkMachine(OURS)
+    machine.handle(Open(), 0.0)
+    with pytest.raises(OutOfOrder):
+        machine.handle(Received(Granted(b"")), 0.1)

@@ -15,7 +15,7 @@ PEER_A = peer_id_from_public_key(bytes([0xA1]) * 32)
 PEER_B = peer_id_from_public_key(bytes([0xB0]) * 32)
 
 _MAC = bytes(range(100, 132))
-_ADVERT = link.ModelAdvert("SmolLM2-135M-Instruct", DIGEST, 2048, True)
+_ADVERT = link.ModelAdvert("SmolLM2-135M-Instruct", DIGEST, 2048, True, "Q4_0", 1100, 9000, 850)
 _PARTS = inference.PromptParts((inference.Part("system", "Be brief."), inference.Part("user", "Wer bist du? ☕")))
 _CALL = inference.PastCall("calendar_free", '{"minutes":', "c1")
 _TALK = inference.PromptParts((
@@ -26,11 +26,13 @@ _TOOL = inference.ToolOffer("calendar_free", "Finds free time.", '{"type":"objec
 
 SAMPLES: dict[str, dict[str, msgspec.Struct]] = {
     names.LINK: {
-        "hello": link.Hello("amber-otter-41", "0.1.0", names.PROTOCOLS, ("infer", "mail"), (_ADVERT,)),
+        "hello": link.Hello("amber-otter-41", "0.1.0", names.PROTOCOLS, ("infer", "mail"), (_ADVERT,), b"\x01\x02"),
         "hello_bare": link.Hello("a", "1.2.3rc1", (), (), ()),
         "beat": link.Beat(7),
         "echo": link.Echo(4294967295),
-        "advert": link.Advert((_ADVERT,)),
+        "advert": link.Advert((_ADVERT,), link.Load(2, 1, 30_000, True)),
+        "granted": link.Granted(b"\x01\x02"),
+        "granted_nothing": link.Granted(b""),
         "bye": link.Bye("shutdown"),
     },
     names.PAIR: {

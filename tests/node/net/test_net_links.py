@@ -12,10 +12,10 @@ from memory_channel import ALICE, BOB, MemoryChannel, memory_channels
 
 from node.errors import PeerUnreachable
 from node.net.errors import DialFailed, NetworkStopped, RefusedByPeer
-from node.net.events import LinkDown, LinkUp, ModelsAdvertised, NetEvent
+from node.net.events import GrantReceived, LinkDown, LinkUp, ModelsAdvertised, NetEvent
 from node.net.links import Links
 from protocol import limits
-from protocol.frames.link import Beat, Echo, Hello, ModelAdvert
+from protocol.frames.link import Beat, Echo, Hello, Load, ModelAdvert
 from protocol.names import LINK
 
 
@@ -35,13 +35,16 @@ class World:
     events: list[NetEvent] = field(default_factory=list)
     answerers: list[MemoryChannel] = field(default_factory=list)
     models: tuple[ModelAdvert, ...] = ()
+    grant: bytes = b""
+    capabilities: tuple[str, ...] = ()
     peer_id: str = ALICE
 
     def __post_init__(self) -> None:
         self.links = Links(self, self.open_channel, self.hello, self.events.append, SeededEntropy())
 
     def hello(self, _peer: str) -> Hello:
-        return Hello(node_name="alice", software="0.1.0", versions=(LINK,), capabilities=(), models=self.models)
+        return Hello(node_name="alice", software="0.1.0", versions=(LINK,), capabilities=self.capabilities, models=self.models,
+                     grant=self.grant)
 
     async def connect(self, peer_id: str, addresses: Sequence[str], *, timeout_s: float) -> FakeRoute:
         await trio.lowlevel.checkpoint()
@@ -290,6 +293,35 @@ async def test_new_models_are_told_to_present_peers(autojump_clock: trio.testing
         nursery.cancel_scope.cancel()
 
 
+async def test_a_new_grant_is_told_on_the_live_link(autojump_clock: trio.testing.MockClock) -> None:
+    world, seen_by_bob = World(outcome=FakeRoute()), []
+    world.links.know(BOB, [])
+    async with trio.open_nursery() as nursery:
+        await nursery.start(world.links.run)
+        await until_opened(world)
+        world.grant, world.capabilities = b"before the greeting is over", ("infer",)
+        world.links.regrant(BOB)
+        world.links.readvertise(Load(1, 2, 3000))
+        bob = other_side(world.answerers[0], seen_by_bob)
+        await nursery.start(bob.run)
+        nursery.start_soon(bob.serve, world.answerers[0])
+        await settle()
+        # presence comes first, whatever was told before the first echo
+        assert theirs_kinds(seen_by_bob) == [LinkUp, GrantReceived, ModelsAdvertised]
+        assert seen_by_bob[1:] == [GrantReceived(ALICE, world.grant), ModelsAdvertised(ALICE, (), Load(1, 2, 3000))]
+        world.grant = b""
+        world.links.regrant(BOB)
+        world.links.regrant("nobody")
+        await settle()
+        assert seen_by_bob[-1] == GrantReceived(ALICE, b"")
+        assert len(world.links.present()) == 1 and world.disconnects == []
+        world.capabilities = ()
+        world.links.readvertise(Load(5, 0, 9000))  # whoever may not ask learns nothing of what others ask
+        await settle()
+        assert seen_by_bob[-1] == ModelsAdvertised(ALICE, (), Load())
+        nursery.cancel_scope.cancel()
+
+
 async def test_strangers_and_a_node_that_is_not_running_serve_no_link(autojump_clock: trio.testing.MockClock) -> None:
     world = World()
     near, far = memory_channels(LINK)
@@ -416,7 +448,11 @@ async def test_only_a_greeting_that_is_outdated_is_made_anew(autojump_clock: tri
         world.links.regreet(BOB, only_outdated=True)
         await settle(6)
         assert theirs_kinds(theirs) == [LinkUp]
-        world.models = (ModelAdvert("new", "ab" * 32, 4096, True),)
+        world.models = (ModelAdvert("new", "ab" * 32, 4096, True),)  # models and load are told by adverts
+        world.links.regreet(BOB, only_outdated=True)
+        await settle(6)
+        assert theirs_kinds(theirs) == [LinkUp]
+        world.grant = b"new"
         world.links.regreet(BOB, only_outdated=True)
         await settle(1)
         nursery.start_soon(other.serve, world.answerers[1])
