@@ -29,10 +29,11 @@ from protocol.inference import (
     RequesterMachine,
     ResumePoint,
     TextArrived,
+    ToolCallArrived,
 )
 from protocol.machine import ChannelBroken, FinishSending, PeerFinished, Received, ResetChannel, Send, Tick
 
-__all__ = ["AnswerBroken", "AnswerRefused", "RemoteAnswer", "RemoteError", "ask_peer"]
+__all__ = ["AnswerBroken", "AnswerRefused", "RemoteAnswer", "RemoteError", "ThoughtArrived", "ask_peer"]
 
 CANCEL_GRACE_S = 1.0
 SMALLEST_WAIT_S = 0.05  # frames that wait in the buffer are read before silence is judged
@@ -65,6 +66,13 @@ class AnswerBroken(RemoteError):
 
 
 @dataclass(frozen=True, slots=True)
+class ThoughtArrived:
+    """What the peer's model thought; no part of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class RemoteAnswer:
     """A whole, verified answer."""
 
@@ -74,6 +82,7 @@ class RemoteAnswer:
     model_digest: str
     prompt_tokens: int
     cached_tokens: int
+    calls: tuple[ToolCallArrived, ...] = ()
 
 
 Outcome = Completed | Declined | BrokeOff | Cancelled
@@ -85,13 +94,15 @@ async def ask_peer(
     clearance: Clearance,
     on_text: Callable[[str], Awaitable[bool]],
     on_state: Callable[[Admitted | Progressed], None] | None = None,
+    on_aside: Callable[[ToolCallArrived | ThoughtArrived], Awaitable[None]] | None = None,
 ) -> RemoteAnswer:
-    """The answer, after all its text went through on_text (which returns False when enough was said).
+    """The answer, after all its text went through on_text (which returns False when enough was said), and all its calls
+    and thoughts, in order with the text, through on_aside. A call is the peer's words: check it before anything is run.
 
     Raises AnswerRefused, AnswerBroken (reset, crash, silence of 3 s, deadline, a frame that breaks the rules), or
     whatever the guard raises before the request leaves.
     """
-    run = _Run(channel, request, clearance, on_text, on_state)
+    run = _Run(channel, request, clearance, on_text, on_state, on_aside)
     try:
         outcome = await run.to_the_end()
     except trio.Cancelled:
@@ -104,7 +115,7 @@ async def ask_peer(
         case Completed(finish_reason, token_count, model_digest, usage):
             text = run.resume.text
             prompt, cached = (usage.prompt_tokens, usage.cached_tokens) if usage else (0, 0)
-            return RemoteAnswer(text, finish_reason, token_count, model_digest, prompt, cached)
+            return RemoteAnswer(text, finish_reason, token_count, model_digest, prompt, cached, tuple(run.calls))
         case Cancelled():
             return RemoteAnswer(run.resume.text, "stopped", 0, "", 0, 0)
         case Declined(code, limit):
@@ -123,6 +134,7 @@ class _Run:
         clearance: Clearance,
         on_text: Callable[[str], Awaitable[bool]],
         on_state: Callable[[Admitted | Progressed], None] | None,
+        on_aside: Callable[[ToolCallArrived | ThoughtArrived], Awaitable[None]] | None,
     ) -> None:
         self._channel = channel
         self._machine = RequesterMachine(request)
@@ -130,6 +142,8 @@ class _Run:
         self._clearance = clearance
         self._on_text = on_text
         self._on_state = on_state
+        self._on_aside = on_aside
+        self.calls: list[ToolCallArrived] = []
         self._outcome: Outcome | None = None
 
     @property
@@ -180,7 +194,13 @@ class _Run:
                     await self._finish()
                 case ResetChannel():
                     await self._channel.reset()
-                case TextArrived(text):
+                case ToolCallArrived() as call:
+                    self.calls.append(call)
+                    if self._on_aside is not None:
+                        await self._on_aside(call)
+                case TextArrived(text=text, thought=thought):
+                    if thought and self._on_aside is not None:
+                        await self._on_aside(ThoughtArrived(thought))
                     if text and not await self._on_text(text):
                         await self._feed(CancelWanted())
                 case Admitted() | Progressed():

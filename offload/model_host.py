@@ -28,7 +28,7 @@ from offload.errors import (
 from offload.jobs import Job, shown
 from offload.kernels import KernelVerdict
 from offload.kv_vault import KvVault, WorkerKeys
-from offload.ports import Event, Failed, Finished, GenerateRequest, Piece, Prompt
+from offload.ports import Event, Failed, Finished, GenerateRequest, Piece, Prompt, ToolCall
 from offload.thread_budget import Demand
 from offload.worker_frames import (
     CancelJob,
@@ -340,7 +340,9 @@ class ModelHost:
             return
         job.events_left -= 1
         if isinstance(event, Piece):
-            job.chars_left -= len(event.text) + len(event.token_ids)
+            job.chars_left -= len(event.text) + len(event.thought) + len(event.token_ids)
+        elif isinstance(event, ToolCall):
+            job.chars_left -= len(event.name) + len(event.arguments)
         if job.events_left < 0 or job.chars_left < 0:
             job.broken = WorkerDied("The worker process sent more than was asked for and was ended.")
             self._forget(job)

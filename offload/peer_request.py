@@ -1,18 +1,25 @@
 """A peer's request in the words of an engine. Pure. Must not know streams, grants' signatures or engines."""
 
-from offload.ports import ChatPrompt, GenerateRequest, Message, ModelInfo, TokenPrompt
-from offload.turns import joined_turns
-from protocol.grants import Grant
-from protocol.inference import InferRequest, PromptTokens
+import re
 
-__all__ = ["engine_request", "estimate_tokens"]
+from offload.ports import ChatPrompt, GenerateRequest, Message, ModelInfo, PastCall, TokenPrompt, ToolCall, ToolOffer
+from offload.turns import joined_turns
+from protocol import limits
+from protocol.content import content_texts
+from protocol.grants import Grant
+from protocol.inference import InferRequest, Part, PromptTokens
+
+__all__ = ["engine_request", "estimate_tokens", "in_words", "is_sendable"]
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")      # protocol.fields.ToolName
+_SHOWN_CHARS = 4096
 
 
 def estimate_tokens(request: InferRequest) -> int:
     """About four characters a token; exact for token ids. The engine's own count decides in the end."""
     if isinstance(request.prompt, PromptTokens):
         return len(request.prompt.token_ids) + len(request.token_ids_so_far)
-    chars = sum(len(part.text) for part in request.prompt.parts) + len(request.text_so_far)
+    chars = sum(len(text) for text in content_texts(request)) - sum(len(stop) for stop in request.stop)
     return chars // 4 + 1
 
 
@@ -22,7 +29,7 @@ def engine_request(request: InferRequest, peer_id: str, model: ModelInfo, grant:
     if isinstance(request.prompt, PromptTokens):
         prompt = TokenPrompt(request.prompt.token_ids)
     else:
-        prompt = ChatPrompt(joined_turns(Message(part.role, part.text) for part in request.prompt.parts))
+        prompt = ChatPrompt(joined_turns(_message(part) for part in request.prompt.parts))
     return GenerateRequest(
         request_id=f"{peer_id}/{request.request_id.hex()}",
         prompt=prompt,
@@ -36,4 +43,26 @@ def engine_request(request: InferRequest, peer_id: str, model: ModelInfo, grant:
         text_so_far=request.text_so_far,
         token_ids_so_far=request.token_ids_so_far,
         context_limit=grant.max_context,
+        tools=tuple(ToolOffer(tool.name, tool.description, tool.params_json) for tool in request.tools),
+        tool_choice=request.tool_choice,
+        named_tool=request.named_tool,
+        parallel_calls=request.parallel_calls,
+        thinking_tokens=request.thinking_tokens,
+        thought_so_far=request.thought_so_far,
+        calls_so_far=request.calls_so_far,
     )
+
+
+def is_sendable(call: ToolCall) -> bool:
+    """Whether a call fits into a frame."""
+    return bool(_NAME.match(call.name)) and len(call.arguments) <= limits.MAX_TOOL_ARGUMENT_CHARS
+
+
+def in_words(call: ToolCall) -> str:
+    """A call that fits into no frame, as text."""
+    return f"{call.name}({call.arguments})"[:_SHOWN_CHARS]
+
+
+def _message(part: Part) -> Message:
+    calls = tuple(PastCall(call.name, call.arguments_json, call.call_id) for call in part.calls)
+    return Message(part.role, part.text, calls, part.call_id, part.thought)

@@ -12,23 +12,47 @@ import msgspec
 
 __all__ = [
     "ChatPrompt", "Engine", "EngineHealth", "EngineState", "Event", "Failed", "FinishReason", "Finished",
-    "GenerateRequest", "Lane", "Message", "ModelInfo", "OutsideClearance", "OutsideGuard", "Piece", "PlaceholderStyle",
-    "Prompt", "Queued", "Resumed", "Started", "TextPrompt", "TokenPrompt", "Usage",
+    "GenerateRequest", "Lane", "Message", "ModelInfo", "OutsideClearance", "OutsideGuard", "PastCall", "Piece",
+    "PlaceholderStyle", "Prompt", "Queued", "Reading", "Resumed", "Started", "TextPrompt", "TokenPrompt", "ToolCall",
+    "ToolChoice", "ToolOffer", "Usage",
 ]
 
 _TAG = "type"
 
 Lane = Literal["normal", "exact"]
-FinishReason = Literal["stop", "length", "cancelled", "loop"]
+FinishReason = Literal["stop", "length", "tool_calls", "cancelled", "loop"]
+ToolChoice = Literal["auto", "none", "required"]
 PlaceholderStyle = Literal["brackets", "surrogates"]
 EngineState = Literal["no_model", "idle", "starting", "ready", "restarting", "quarantined", "stopped"]
 
 
+class PastCall(msgspec.Struct, frozen=True):
+    """A call of an earlier turn. arguments: JSON as it was kept; a bad one spoils no later turn."""
+
+    name: str
+    arguments: str
+    call_id: str = ""
+
+
 class Message(msgspec.Struct, frozen=True):
-    """One turn of a chat; role is system, user, assistant or tool."""
+    """One turn of a chat; role is system, user, assistant or tool.
+
+    calls, thought: of an assistant's turn. call_id: for a tool's result, the call that it answers.
+    """
 
     role: str
     content: str
+    calls: tuple[PastCall, ...] = ()
+    call_id: str = ""
+    thought: str = ""
+
+
+class ToolOffer(msgspec.Struct, frozen=True):
+    """A tool that the model may call. parameters: the JSON schema of an object, as JSON text."""
+
+    name: str
+    description: str
+    parameters: str
 
 
 class ChatPrompt(msgspec.Struct, frozen=True, tag_field=_TAG, tag="chat"):
@@ -73,6 +97,14 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     - text_so_far: the answer goes on right behind this text.
     - token_ids_so_far: its ids, when the same model wrote it (ignored when their text does not begin with text_so_far;
       text of theirs beyond it is streamed first).
+    - tools: what the model may call; only with a ChatPrompt, and not together with grammar or schema. Calls come as
+      events and not as text; without parallel_calls the answer ends with the first one.
+    - tool_choice: "required" holds the answer to a call, "auto" leaves it to the model (a model too small to decide is
+      held to one). named_tool: this one is called, whatever tool_choice says.
+    - thinking_tokens: how long the model may think before it answers, 0 for not at all. Thoughts are told apart from
+      the answer and never part of it; a model that can't think just answers.
+    - thought_so_far, calls_so_far: what was told beside text_so_far; the latter only together with its ids.
+    - adapter: a LoRA adapter of the model, by name or digest; None for the model as it is.
     """
 
     request_id: str
@@ -91,6 +123,14 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     text_so_far: str = ""
     token_ids_so_far: tuple[int, ...] = ()
     context_limit: int | None = None
+    tools: tuple[ToolOffer, ...] = ()
+    tool_choice: ToolChoice = "auto"
+    named_tool: str | None = None
+    parallel_calls: bool = False
+    thinking_tokens: int = 0
+    thought_so_far: str = ""
+    calls_so_far: int = 0
+    adapter: str | None = None
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -116,14 +156,41 @@ class Started(msgspec.Struct, frozen=True, tag_field=_TAG, tag="started"):
     model_digest: str
 
 
+class Reading(msgspec.Struct, frozen=True, tag_field=_TAG, tag="reading"):
+    """So much of the prompt is read; said a few times a second at most while more is left."""
+
+    prompt_done: int
+    prompt_total: int
+
+
 class Piece(msgspec.Struct, frozen=True, tag_field=_TAG, tag="piece"):
     """New text and the ids sampled for it. Text is always whole characters and never part of a stop text.
 
-    Text can lag behind the ids (half a character, a possible stop text), so either may be empty.
+    Text can lag behind the ids (half a character, a possible stop text or call), so either may be empty. thought: what
+    was thought; it stands before the text.
     """
 
     text: str
     token_ids: tuple[int, ...] = ()
+    thought: str = ""
+
+
+class ToolCall(msgspec.Struct, frozen=True, tag_field=_TAG, tag="tool_call"):
+    """The model calls a tool. Nothing was run, and nothing is trusted: whoever asked decides.
+
+    arguments: a JSON object, with the types of the tool's schema where that was possible. repairs: what had to be put
+    right in the model's words; faults: what is still wrong, such as "missing_argument:city".
+    """
+
+    name: str
+    arguments: str
+    repairs: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+    @property
+    def repaired(self) -> bool:
+        """Whether the model's own words were not quite a call."""
+        return bool(self.repairs)
 
 
 class Resumed(msgspec.Struct, frozen=True, tag_field=_TAG, tag="resumed"):
@@ -148,7 +215,7 @@ class Failed(msgspec.Struct, frozen=True, tag_field=_TAG, tag="failed"):
     hint: str = ""
 
 
-Event = Queued | Started | Piece | Resumed | Finished | Failed
+Event = Queued | Started | Reading | Piece | ToolCall | Resumed | Finished | Failed
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):

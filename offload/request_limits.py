@@ -18,6 +18,9 @@ _MOST_MESSAGES = 2_000
 _MOST_STOPS = 16
 _LONGEST_STOP_CHARS = 256
 _LONGEST_GRAMMAR_CHARS = 64 * 1024
+_LONGEST_NAME_CHARS = 256
+_MOST_TOOLS = 64
+_MOST_TOOL_CHARS = 512 * 1024
 _HOTTEST = 5.0
 _MOST_EMBEDDED = 128
 _LONGEST_EMBEDDED_CHARS = 16_384
@@ -40,16 +43,34 @@ def check_request(request: GenerateRequest) -> None:
         (len(request.text_so_far) > _MOST_TEXT_CHARS, "the text so far is too long"),
         (len(request.token_ids_so_far) > _MOST_IDS, "the ids so far are too many"),
         (request.context_limit is not None and request.context_limit < 1, "context_limit is below 1"),
+        (not 0 <= request.thinking_tokens <= MOST_NEW_TOKENS, f"thinking_tokens is not within 0 to {MOST_NEW_TOKENS}"),
+        (len(request.thought_so_far) > _MOST_TEXT_CHARS, "the thought so far is too long"),
+        (request.calls_so_far < 0 or (request.calls_so_far > 0 and not request.token_ids_so_far),
+         "calls so far need their token ids"),
+        (len(request.adapter or "") > _LONGEST_NAME_CHARS, "the adapter's name is too long"),
+        *_tool_troubles(request),
     ):
         if wrong:
             raise BadRequest(f"The request can't be used: {what}.")
+
+
+def _tool_troubles(request: GenerateRequest) -> list[tuple[bool, str]]:
+    held = request.grammar is not None or request.schema is not None
+    size = sum(len(tool.name) + len(tool.description) + len(tool.parameters) for tool in request.tools)
+    return [
+        (bool(request.tools) and held, "tools come with a grammar or schema of their own"),
+        (bool(request.tools) and not isinstance(request.prompt, ChatPrompt), "tools need a chat"),
+        (len(request.tools) > _MOST_TOOLS or size > _MOST_TOOL_CHARS, "the tools are too many or too long"),
+    ]
 
 
 def check_prompt(prompt: Prompt) -> None:
     """Raises BadPrompt when it is empty or beyond any model."""
     match prompt:
         case ChatPrompt(messages=messages):
-            size = sum(len(message.content) + len(message.role) for message in messages)
+            size = sum(
+                len(message.content) + len(message.role) + len(message.thought)
+                + sum(len(call.name) + len(call.arguments) for call in message.calls) for message in messages)
             fits = 0 < len(messages) <= _MOST_MESSAGES and size <= _MOST_TEXT_CHARS
         case TextPrompt(text=text):
             fits = 0 < len(text) <= _MOST_TEXT_CHARS

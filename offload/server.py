@@ -13,7 +13,7 @@ from typing import Protocol
 
 import trio
 
-from offload.peer_request import engine_request, estimate_tokens
+from offload.peer_request import engine_request, estimate_tokens, in_words, is_sendable
 from offload.ports import (
     Engine,
     Event,
@@ -24,6 +24,7 @@ from offload.ports import (
     Queued,
     Resumed,
     Started,
+    ToolCall,
     Usage,
 )
 from offload.quota import QuotaBook, QuotaExceeded
@@ -40,6 +41,7 @@ from protocol.inference import (
     ErrorCode,
     InferRequest,
     Output,
+    ProposeCall,
     ProviderMachine,
     RefusalCode,
     Report,
@@ -65,6 +67,7 @@ REFUSALS: dict[str, RefusalCode] = {
     "bad_prompt": "bad_request",
     "bad_request": "bad_request",
     "bad_grammar": "bad_request",
+    "bad_tools": "tools_unsupported",
     "engine_stopped": "shutting_down",
 }
 WHILE_DECIDING: dict[str, RefusalCode] = {"revoked": "not_granted", "shutting_down": "shutting_down"}
@@ -171,7 +174,7 @@ class _Session:
         self._served: InferRequest | None = None
         self._admitted = False
         self._tokens_in = self._tokens_out = 0
-        self._tells_ids = False
+        self._tells_ids = self._proposed = False
 
     async def run(self) -> None:
         frame = await self._channel.receive(deadline_s=REQUEST_WAIT_S)
@@ -245,8 +248,6 @@ class _Session:
         model = await self._find_model(request, grant)
         if model is None:
             return await self._decline("model_absent")
-        if request.tools:
-            return await self._decline("tools_unsupported")
         estimate = estimate_tokens(request) + request.max_tokens
         try:
             await self._quota.open(peer_id, grant, context_tokens=estimate)
@@ -309,26 +310,37 @@ class _Session:
                 more, self._tokens_in = max(0, spent - self._tokens_in), max(spent, self._tokens_in)
                 await self._feed(Report("prefill", prompt_total=prompt_tokens))
                 return await self._may_go_on(more, model)
-            case Piece(text, token_ids):
+            case Piece(text, token_ids, thought):
                 self._tells_ids = self._tells_ids or bool(token_ids)
-                tokens = len(token_ids) if self._tells_ids else int(bool(text))
+                tokens = len(token_ids) if self._tells_ids else int(bool(text or thought))
                 self._tokens_out += tokens
                 if not await self._may_go_on(tokens, model):
                     return False
-                if text or token_ids:
-                    await self._feed(Output(text, len(token_ids), token_ids))
+                if text or token_ids or thought:
+                    await self._feed(Output(text, len(token_ids), token_ids, thought))
+            case ToolCall() as call:
+                await self._propose(call)
             case Resumed():
                 await self._feed(Report("loading", output_tokens=self._tokens_out))
             case Finished(finish_reason, usage):
                 await self._reconcile(usage)
                 await self._feed(Spent(usage.prompt_tokens, usage.cached_tokens, usage.output_tokens))
-                await self._feed(Conclude(finish_reason))
+                only_words = finish_reason == "tool_calls" and not self._proposed
+                await self._feed(Conclude("stop" if only_words else finish_reason))
                 return False
             case Failed(code):
                 log.warning("the engine failed a peer's request: %s", code)
                 await self._feed(BreakOff(FAILURES.get(code, "engine_failed")))
                 return False
         return True
+
+    async def _propose(self, call: ToolCall) -> None:
+        """Pass a call on; one that fits into no frame (a made-up name, endless arguments) goes as words."""
+        if is_sendable(call):
+            self._proposed = True
+            await self._feed(ProposeCall(call.name, call.arguments, call.repaired))
+        else:
+            await self._feed(Output(in_words(call), 0))
 
     async def _reconcile(self, usage: Usage) -> None:
         """Count what the engine says at the end beyond what was counted on the way. The answer is whole by then."""

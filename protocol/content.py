@@ -33,8 +33,8 @@ FREE_TEXT_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({
 def content_texts(frame: msgspec.Struct) -> tuple[str, ...]:
     """Every non-empty free text of a frame, in the order of its fields; () for control frames.
 
-    For an InferRequest: the prompt's parts (text, arguments of calls, thought), then text so far, then stop strings, then
-    each tool's description and schema, then the thought so far.
+    For an InferRequest: the prompt's parts (text, arguments of calls, thought), then text so far, then stop strings,
+    then each tool's description and schema, then the thought so far.
     """
     read = _READERS.get(type(frame))
     return tuple(text for text in read(frame) if text) if read else ()

@@ -67,6 +67,6 @@ __all__ = [
     "Completed", "Conclude", "Decline", "Declined", "End", "ErrorCode", "ErrorFrame", "FinishReason", "InferFrame",
     "InferRequest", "Lane", "Output", "Part", "PastCall", "Progress", "ProgressState", "Progressed", "PromptParts",
     "PromptTokens", "ProposeCall", "ProviderMachine", "ProviderState", "RefusalCode", "Refused", "Report",
-    "RequesterMachine", "RequesterState", "ResumePoint", "Role", "Serve", "Spent", "StopReason", "StopWork", "TextArrived", "TokenFrame",
-    "ToolCallArrived", "ToolCallFrame", "ToolChoice", "ToolOffer", "Usage",
+    "RequesterMachine", "RequesterState", "ResumePoint", "Role", "Serve", "Spent", "StopReason", "StopWork",
+    "TextArrived", "TokenFrame", "ToolCallArrived", "ToolCallFrame", "ToolChoice", "ToolOffer", "Usage",
 ]

@@ -8,12 +8,14 @@ import pytest
 import trio
 from memory_channel import ALICE, BOB, TestClearance, memory_channels
 
-from offload.client import AnswerBroken, AnswerRefused, ask_peer
-from offload.ports import Failed, Finished, ModelInfo, Piece, Queued, Started, Usage
+from offload.client import AnswerBroken, AnswerRefused, ThoughtArrived, ask_peer
+from offload.ports import Failed, Finished, Message, ModelInfo, PastCall, Piece, Queued, Started, ToolCall, Usage
 from offload.quota import QuotaBook
 from offload.server import InferenceServer
+from protocol.content import content_texts
 from protocol.grants import ANY_MODEL, Grant
-from protocol.inference import InferRequest, Part, PromptParts, TokenFrame
+from protocol.inference import InferRequest, Part, PromptParts, TokenFrame, ToolCallArrived, ToolOffer
+from protocol.inference import PastCall as WireCall
 from protocol.names import INFER
 
 DIGEST = "ab" * 32
@@ -124,6 +126,10 @@ class Pair:
         )
         self.near, self.far = memory_channels(INFER)
         self.texts = []
+        self.asides = []
+
+    async def on_aside(self, aside):
+        self.asides.append(aside)
 
     async def on_text(self, text):
         self.texts.append(text)
@@ -131,10 +137,13 @@ class Pair:
 
     async def ask(self, req=None, on_text=None):
         answer = failure = None
+        asked = req or request()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.server.serve, self.far)
             try:
-                answer = await ask_peer(self.near, req or request(), TestClearance((PROMPT,)), on_text or self.on_text)
+                answer = await ask_peer(
+                    self.near, asked, TestClearance(content_texts(asked)), on_text or self.on_text,
+                    on_aside=self.on_aside)
             except (AnswerRefused, AnswerBroken) as error:
                 failure = error  # raised outside the nursery, which would wrap it in a group
             finally:
@@ -159,6 +168,41 @@ async def test_an_answer_streams_and_is_verified_at_its_end(autojump_clock):
     )
     assert pair.usage.used == 14
     assert pair.engine.requests[0].principal == ALICE
+
+
+ASKED_TOOL = ToolOffer("calendar_free", "Finds free time.", '{"type":"object"}')
+
+
+async def test_calls_and_thoughts_reach_the_asker_apart_from_the_text(autojump_clock):
+    pair = Pair([
+        Started(10, 0, DIGEST), Piece("", (1,), "Hm. "), Piece("Let me see.", (2, 3), "The calendar."),
+        Piece("", (4,)), ToolCall("calendar_free", '{"minutes": 60}', ("closing",)),
+        Finished("tool_calls", Usage(10, 0, 4)),
+    ])
+    history = (
+        Part("user", PROMPT), Part("assistant", "", (WireCall("calendar_free", '{"minutes":', "c1"),), thought="So."),
+        Part("tool", "bad arguments", call_id="c1"), Part("tool", "and again", call_id="c2"))
+    answer = await pair.ask(request(
+        prompt=PromptParts(history), tools=(ASKED_TOOL,), tool_choice="required", named_tool="calendar_free",
+        parallel_calls=True, thinking_tokens=99))
+    call = ToolCallArrived("calendar_free", '{"minutes": 60}', True)
+    assert pair.asides == [ThoughtArrived("Hm. "), ThoughtArrived("The calendar."), call]
+    assert (answer.text, answer.finish_reason, answer.calls) == ("Let me see.", "tool_calls", (call,))
+    asked = pair.engine.requests[0]
+    assert [tool.name for tool in asked.tools] == ["calendar_free"]
+    assert (asked.tool_choice, asked.named_tool, asked.parallel_calls, asked.thinking_tokens) == (
+        "required", "calendar_free", True, 99)
+    assert asked.prompt.messages == (
+        Message("user", PROMPT), Message("assistant", "", (PastCall("calendar_free", '{"minutes":', "c1"),), "", "So."),
+        Message("tool", "bad arguments", (), "c1"), Message("tool", "and again", (), "c2"))
+
+
+@pytest.mark.parametrize("call", [ToolCall("Calendar-Free", "{}"), ToolCall("calendar_free", "x" * 40_000)])
+async def test_a_call_that_fits_into_no_frame_comes_as_words(autojump_clock, call):
+    pair = Pair([Started(10, 0, DIGEST), Piece("", (1,)), call, Finished("tool_calls", Usage(10, 0, 1))])
+    answer = await pair.ask(request(tools=(ASKED_TOOL,)))
+    assert answer.text.startswith(f"{call.name}(")
+    assert (answer.finish_reason, answer.calls) == ("stop", ())
 
 
 @pytest.mark.parametrize(
