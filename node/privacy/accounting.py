@@ -1,7 +1,8 @@
-"""Ledger entries for inference answers that this node computes for a peer.
+"""Ledger entries for what a peer's own request draws from this node: inference answers and model files.
 
-Such an answer derives from the peer's own prompt only, so it is accounted and not scanned: one entry per answer,
-durable before its first byte, closed with byte count and digest. Must not know the engine or the answer's text.
+An answer derives from the peer's own prompt only and a model file holds nothing of the owner's, so they are accounted
+and not scanned: one entry per request, durable before its first byte, closed with byte count and digest. Must not know
+the engine, the answer's text or the file.
 """
 
 import hashlib
@@ -45,10 +46,10 @@ class AnswerAccounts:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
-    async def open(self, peer_id: str, request_id: str) -> AnswerAccount:
+    async def open(self, peer_id: str, request_id: str, purpose: Purpose = Purpose.ANSWER) -> AnswerAccount:
         """An account whose entry is durable. Raises whatever the ledger raises; then nothing may be sent."""
         place = await self._ledger.append(Draft(
-            peer_id=peer_id, purpose=Purpose.ANSWER, level=ACCOUNTED_LEVEL, request_id=request_id, texts=(),
+            peer_id=peer_id, purpose=purpose, level=ACCOUNTED_LEVEL, request_id=request_id, texts=(),
             substitutions=0, approved_by="owner, by the grant to this peer",
         ))
         return AnswerAccount(self._ledger, place)

@@ -1,8 +1,9 @@
 """A framed channel to one peer that lets nothing pass unaccounted: the only caller of a stream's write.
 
 Control frames (a closed list of fixed shapes) are counted. Answer frames pass once the peer asked for that request here
-and its ledger entry stands. Content frames pass with a clearance that covers every free text in them, and after the
-final bytes were decoded again and looked at. Must not know how a clearance came to be, nor any machine.
+and its ledger entry stands; chunks of a model file must also be what stands in that file. Content frames pass with a
+clearance that covers every free text in them, and after the final bytes were decoded again and looked at. Must not know
+how a clearance came to be, nor any machine.
 """
 
 import logging
@@ -13,6 +14,7 @@ import msgspec
 import trio
 
 from node.privacy.accounting import AnswerAccount, AnswerAccounts
+from node.privacy.blobs import BlobCheck, BlobFiles
 from node.privacy.clearance import EgressClearance
 from node.privacy.errors import GuardFailed, LedgerFailed, NotCleared
 from node.privacy.policy import Purpose
@@ -31,6 +33,7 @@ from protocol.frames.inference import (
     TokenFrame,
 )
 from protocol.frames.mail import Mail
+from protocol.frames.model import ModelChunk, ModelEnd, ModelRefused, ModelRequest
 from protocol.frames.query import Answer, Query
 from protocol.framing import FrameDecoder, encode_frame
 
@@ -45,7 +48,9 @@ _CLOSE_DEADLINE_S = 5.0
 _PURPOSES: dict[type[msgspec.Struct], Purpose] = {
     InferRequest: Purpose.INFER, Query: Purpose.QUERY, Mail: Purpose.MAIL, Answer: Purpose.ANSWER,
 }
-_ENDS: dict[type[msgspec.Struct], str] = {End: "end", Refused: "refused", ErrorFrame: "failed"}
+_ENDS: dict[type[msgspec.Struct], str] = {
+    End: "end", Refused: "refused", ErrorFrame: "failed", ModelEnd: "end", ModelRefused: "refused",
+}
 
 Check = Callable[[EgressClearance, str, Sequence[str]], Awaitable[None]]
 Observer = Callable[[str, str, bytes], None]
@@ -86,8 +91,10 @@ class GuardedChannel:
 
     def __init__(
         self, stream: ByteStream, *, check: Check, accounts: AnswerAccounts, traffic: Traffic,
-        observer: Observer | None,
+        observer: Observer | None, blobs: BlobFiles | None = None,
     ) -> None:
+        """blobs: the files whose bytes may pass uncleared to a peer that asked for them; None: none may."""
+        self._blobs = BlobCheck(blobs)
         self._stream = stream
         self._check = check
         self._accounts = accounts
@@ -123,6 +130,9 @@ class GuardedChannel:
         if kind in names.ACCOUNTED:
             account = await self._account(frame)
             await self._write(data, Purpose.ANSWER, account)
+        elif isinstance(frame, ModelChunk):
+            await self._blobs.check(frame.request_id, frame.offset, frame.data)
+            await self._write(data, Purpose.MODEL, await self._account(frame))
         elif kind in names.CONTROL and not content_texts(frame):
             if kind is Accepted:    # the entry is written while the prompt is read, so that no token waits for it
                 await self._account(frame)
@@ -205,7 +215,8 @@ class GuardedChannel:
             account = self._answers.get(request_id)
             if account is None:
                 try:
-                    account = await self._accounts.open(self.peer_id, request_id.hex())
+                    purpose = Purpose.MODEL if isinstance(frame, ModelChunk) else Purpose.ANSWER
+                    account = await self._accounts.open(self.peer_id, request_id.hex(), purpose)
                 except Exception as error:
                     raise LedgerFailed(type(error).__name__) from error
                 self._answers[request_id] = account
@@ -220,6 +231,7 @@ class GuardedChannel:
                 _log.warning("a ledger entry could not be closed: %s", type(error).__name__)
 
     async def _close_answers(self, outcome: str) -> None:
+        self._blobs.close()
         with trio.CancelScope(shield=True), trio.move_on_after(_CLOSE_DEADLINE_S):
             for request_id in list(self._answers):
                 await self._close_answer(request_id, outcome)
@@ -258,6 +270,10 @@ class GuardedChannel:
         if isinstance(frame, InferRequest):
             if len(self._asked) < _ASKED_LIMIT:
                 self._asked.add(frame.request_id)
+        elif isinstance(frame, ModelRequest):
+            if len(self._asked) < _ASKED_LIMIT:
+                self._asked.add(frame.request_id)
+                self._blobs.asked(frame.request_id, frame.model_digest)
         elif isinstance(frame, TokenFrame):
             clearance = self._requests.get(frame.request_id)
             if clearance is not None:

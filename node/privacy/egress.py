@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import trio
 
 from node.privacy.accounting import AnswerAccounts
+from node.privacy.blobs import BlobFiles
 from node.privacy.channel import ByteStream, GuardedChannel
 from node.privacy.clearance import EgressClearance
 from node.privacy.consent import ConsentAnswer, ConsentAsker, ConsentQuestion, OutgoingText, Substitution, digest_of
@@ -79,8 +80,9 @@ class Egress:
     def __init__(
         self, *, inspector: Inspector, ledger: Ledger, shares: ShareConsents | None, new_id: Callable[[], str],
         consent_deadline_s: float = CONSENT_DEADLINE_S, observer: Callable[[str, str, bytes], None] | None = None,
+        blobs: BlobFiles | None = None,
     ) -> None:
-        """new_id: fresh unguessable ids for questions.
+        """new_id: fresh unguessable ids for questions. blobs: the model files that peers may be sent bytes of.
 
         observer: sees (peer_id, protocol, bytes) right before they go to the transport; a tap for tests. The daemon
         passes none.
@@ -92,6 +94,7 @@ class Egress:
         self._new_id = new_id
         self._consent_deadline_s = consent_deadline_s
         self._observer = observer
+        self._blobs = blobs
         self._memories = Memories()
         self._accounts = AnswerAccounts(ledger)
         self._live: dict[int, EgressClearance] = {}
@@ -178,6 +181,7 @@ class Egress:
         """The guarded frame channel over a stream; the only thing that may write to it."""
         return GuardedChannel(
             stream, check=self.check_outgoing, accounts=self._accounts, traffic=self.traffic, observer=self._observer,
+            blobs=self._blobs,
         )
 
     async def check_outgoing(self, clearance: EgressClearance, peer_id: str, strings: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ class Purpose(StrEnum):
     QUERY = "query"     # a search query to a peer
     MAIL = "mail"       # a message to a peer
     ANSWER = "answer"   # passages of shared folders, or an inference answer, to a peer that asked
+    MODEL = "model"     # a model file of the catalogue to a peer that asked: counted and compared, never cleared
 
 
 class Level(StrEnum):
