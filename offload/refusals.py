@@ -21,6 +21,7 @@ _PLAIN: Mapping[str, str] = MappingProxyType({
     "offline": "it is offline",
     "shutting_down": "it is shutting down",
     "bad_request": "it can't serve a request of this form",
+    "outside_hours": "its grant for this device does not hold at this time of the day",
 })
 
 _WITH_LIMIT: Mapping[str, Callable[[int], str]] = MappingProxyType({
@@ -31,6 +32,9 @@ _WITH_LIMIT: Mapping[str, Callable[[int], str]] = MappingProxyType({
 
 _BREAKS: Mapping[str, str] = MappingProxyType({
     "revoked": "the grant there was withdrawn, changed or ran out",
+    "grant_expired": "the grant there ran out",
+    "outside_hours": "the hours that the grant there names were over",
+    "narrowed": "the grant there was narrowed",
     "quota": "this device's tokens there are used up for today",
     "shutting_down": "it is shutting down",
     "deadline": "the time for this answer was over",
@@ -39,7 +43,9 @@ _BREAKS: Mapping[str, str] = MappingProxyType({
     "out_of_memory": "its memory ran out",
     "internal": "it failed in a way it should not have",
     "cancelled": "the answer was cancelled there",
-    "stalled": "nothing came for 3 seconds",
+    "stalled": "nothing moved for 3 seconds",
+    "queued": "it stood still in its queue for a minute",
+    "loading": "its model took too long to load",
     "lost": "the connection broke",
     "closed": "the connection was closed",
 })
@@ -51,11 +57,13 @@ _LIMITS: Mapping[str, tuple[str, str]] = MappingProxyType({
 })
 
 
-def refusal_in_words(code: str, limit: int | None) -> str:
-    """Why a peer does not compute, as the asker reads it; an unknown code is shown as it is."""
+def refusal_in_words(code: str, limit: int | None, resets_in_s: int | None = None) -> str:
+    """Why a peer does not compute, and when it may, as the asker reads it; an unknown code is shown as it is."""
     if limit is not None and code in _WITH_LIMIT:
-        return _WITH_LIMIT[code](limit)
-    return _PLAIN.get(code, f"it refused ({code})")
+        said = _WITH_LIMIT[code](limit)
+    else:
+        said = _PLAIN.get(code, f"it refused ({code})")
+    return said if resets_in_s is None else f"{said} (again in {_span(resets_in_s)})"
 
 
 def break_in_words(reason: str) -> str:
@@ -70,3 +78,9 @@ def limit_in_words(code: str, limit: int | None) -> str:
         one, many = _LIMITS[code]
         named = f": {limit:,} {one if limit == 1 else many}"
     return code.replace("_", " ") + named
+
+
+def _span(seconds: int) -> str:
+    minutes = max(1, -(-seconds // 60))
+    hours, rest = divmod(minutes, 60)
+    return f"{minutes} min" if not hours else f"{hours} h {rest} min" if rest else f"{hours} h"

@@ -22,6 +22,7 @@ from offload.ports import (
     ModelInfo,
     Piece,
     Queued,
+    Reading,
     Resumed,
     Started,
     ToolCall,
@@ -235,7 +236,9 @@ class _Session:
     async def _beat(self) -> None:
         """Give a sign of life while no output flows."""
         while True:
-            await trio.sleep(limits.PROGRESS_INTERVAL_S / 2)
+            due_s = self._machine.due_s
+            wait_s = limits.PROGRESS_INTERVAL_S if due_s is None else due_s - trio.current_time()
+            await trio.sleep(max(wait_s, limits.PROGRESS_INTERVAL_S / 10))
             await self._feed(Tick())
 
     async def _decide(self, request: InferRequest) -> None:
@@ -308,8 +311,11 @@ class _Session:
                 # an upstream engine tells the count at the end only: until then an estimate is spent
                 spent = prompt_tokens or (estimate_tokens(self._served) if self._served else 0)
                 more, self._tokens_in = max(0, spent - self._tokens_in), max(spent, self._tokens_in)
-                await self._feed(Report("prefill", prompt_total=prompt_tokens))
+                # nor does it count what it has read: nobody can see whether that moves, so it gets a model's time to load
+                await self._feed(Report("prefill" if prompt_tokens else "loading", prompt_total=prompt_tokens))
                 return await self._may_go_on(more, model)
+            case Reading(prompt_done, prompt_total):
+                await self._feed(Report("prefill", 0, prompt_done, prompt_total, self._tokens_out))
             case Piece(text, token_ids, thought):
                 self._tells_ids = self._tells_ids or bool(token_ids)
                 tokens = len(token_ids) if self._tells_ids else int(bool(text or thought))

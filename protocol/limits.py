@@ -80,7 +80,7 @@ MAX_TOOL_CALLS: Final = 16
 MAX_DEADLINE_S: Final = 3600
 MAX_TEMPERATURE: Final = 2.0
 PROGRESS_INTERVAL_S: Final = 1.0  # a provider sends something at least this often
-STALL_S: Final = 3.0  # a requester that hears nothing for this long gives the provider up
+STALL_S: Final = 3.0  # a requester gives a provider up of which nothing moved for this long
 
 # query
 MAX_QUERY_CHARS: Final = 1024
@@ -113,6 +113,8 @@ LINK_DEAD_S: Final = 2.0
 
 # ---- implementation: local choices -----------------------------------------------------------------------------------
 
+QUEUED_STILL_S: Final = 60.0  # so long an answer may stand at one place of a queue
+LOADING_STILL_S: Final = 90.0  # so long a model may load, or be started again
 HELLO_TIMEOUT_S: Final = 5.0
 MAX_LINK_FRAMES_PER_S: Final = 50
 MAX_REWINDS: Final = 8  # Nacks in a row without a new acknowledgement before a mail stream is given up

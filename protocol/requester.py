@@ -141,6 +141,7 @@ class Declined:
 
     code: RefusalCode
     limit: int | None
+    resets_in_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,8 @@ class BrokeOff:
     reason: BreakReason
     code: ErrorCode | None
     resume: ResumePoint
+    limit: int | None = None
+    resets_in_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +219,7 @@ class RequesterMachine:
         """The commands that follow from one event. Raises OutOfOrder for a frame that breaks the rules."""
         if isinstance(event, Begin) and self.state is _S.IDLE:
             self.state, self._started_s = _S.WAITING, now_s
-            self._movement.moved(now_s, "prefill")
+            self._movement.begun(now_s)
             return (Send(self._request),)
         if self.state is _S.IDLE or isinstance(event, Begin):
             raise LocalProtocolError(f"{type(event).__name__} in state {self.state.name}")
@@ -250,9 +253,9 @@ class RequesterMachine:
             case Progress():
                 self._movement.beat(frame, now_s)
             case Accepted(queue_position=position):
-                self._movement.moved(now_s, "queued" if position else "prefill")
+                self._movement.begun(now_s, position)
             case _:
-                self._movement.moved(now_s)
+                self._movement.wrote(now_s, self._token_count)
         return commands
 
     def _accept(self, frame: msgspec.Struct) -> Commands:
@@ -275,11 +278,11 @@ class RequesterMachine:
             case Progress():
                 return self._unless_cancelling(Progressed(frame))
             case Refused():
-                return self._finish(_S.DECLINED, Declined(frame.code, frame.limit))
+                return self._finish(_S.DECLINED, Declined(frame.code, frame.limit, frame.resets_in_s))
             case End():
                 return self._end(frame)
             case ErrorFrame():
-                return self._break_off("error", frame.code)
+                return self._break_off("error", frame)
         raise AssertionError("the table allows no other frame")  # pragma: no cover
 
     def _admit(self, frame: Accepted) -> Commands:
@@ -343,8 +346,10 @@ class RequesterMachine:
         reason = self._movement.verdict(now_s)
         return () if reason is None else self._break_off(reason)
 
-    def _break_off(self, reason: BreakReason, code: ErrorCode | None = None) -> Commands:
-        outcome = self._finish(_S.BROKEN, BrokeOff(reason, code, self.resume_point))
+    def _break_off(self, reason: BreakReason, frame: ErrorFrame | None = None) -> Commands:
+        said = (None, None, None) if frame is None else (frame.code, frame.limit, frame.resets_in_s)
+        code, limit, resets_in_s = said
+        outcome = self._finish(_S.BROKEN, BrokeOff(reason, code, self.resume_point, limit, resets_in_s))
         # after an ErrorFrame the provider has ended the stream itself; otherwise nothing it still sends is wanted
         return outcome if reason == "error" else (ResetChannel(), *outcome[1:])
 

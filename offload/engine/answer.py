@@ -63,6 +63,8 @@ class Answer:
         self.arrival = 0                      # its place among all that came
         self.last_position: int | None = None    # that its reader was told
         self.started_s: float | None = None
+        self.rests = False                    # it has written already, and waits to go on
+        self.told_s = 0.0                     # when its reader was last told how much of its prompt is read
         self._guessed = 0
         self.finish_reason: FinishReason | None = None
         self._vocabulary = vocabulary

@@ -11,15 +11,16 @@ from typing import Literal
 __all__ = ["OWNER", "Company", "Pace", "Shares"]
 
 OWNER = "owner"
-Company = Literal["watched", "guests", "alone"]     # who is being answered while a prompt is read
+# While a prompt is read: the owner reads an answer along; guests wait for their first or next words; the owner waits.
+Company = Literal["watched", "guests", "alone"]
 
 _QUANTUM = 64
 # Below 64 tokens llama.cpp's attention goes token by token: 63 take longer than 64 do, half as many save a quarter.
 _LEAST_CHUNK = 64
 _MOST_CHUNK = 512
-_FIRST_GUESS_PER_S = 256.0
+_FIRST_GUESS_PER_S = 64.0   # slow: a guest gives a machine up that shows nothing for three seconds
 _FASTEST_GROWTH = 1.3   # from one decode to the next: a machine that was free for a moment is not a quick one
-# While the owner reads along; while only guests do; while nobody does: then it is also how long a cancel can take.
+# Also how long a cancel can take, and how long nothing moves for whoever waits at a distance.
 _TARGET_S: Mapping[Company, float] = {"watched": 0.25, "guests": 1.0, "alone": 1.0}
 
 

@@ -20,13 +20,14 @@ from offload.engine.kvfiles import KvFiles
 from offload.engine.memory import Memory, Slot
 from offload.engine.waiting import Forecast, Line
 from offload.errors import EngineBusy, EngineError
-from offload.ports import Event, Failed, Queued, Started
+from offload.ports import Event, Failed, Queued, Reading, Started
 
 __all__ = ["Events", "Scheduler", "failed"]
 
 Events = list[tuple[str, Event]]
 
 _EXACT_CHUNK = 64
+_READING_EVERY_S = 0.25
 _SMALL_BATCH = 8        # tokens; up to here one more costs less than a decode of its own
 
 
@@ -112,7 +113,7 @@ class Scheduler:
         begun_s, company = self._now_s(), self._company()
         result = self._decode()
         if result == 1 and self._shed():
-            return events       # the next step is smaller
+            return [*events, *self._positions()]    # the next step is smaller
         if result != 0:
             return [*events, *self._drop(batch)]
         for slot, added in batch:
@@ -121,6 +122,7 @@ class Scheduler:
                 self._memory.checkpoint(slot)
             if slot.answer is not None and slot.noted < len(slot.tokens) == len(slot.answer.prompt):
                 self._memory.note(slot)     # others may begin like it while it is being answered
+        events += self._reading(batch)
         for slot, added in batch:
             if slot.row >= 0 and slot.answer is not None:
                 events += self._sample(slot, slot.answer, len(added))
@@ -145,11 +147,25 @@ class Scheduler:
                 break
             self._line.take(answer)
             left = True
-            if answer.started_s is None:        # else it went on after a rest
+            answer.rests, answer.told_s = False, self._now_s()
+            if answer.started_s is None:        # else it goes on after a rest
                 answer.started_s, answer.cached_tokens = self._now_s(), len(slot.tokens)
                 started = Started(answer.prompt_tokens, answer.cached_tokens, self._digest)
                 events += [(answer.request_id, started), *self._shown(answer)]
         return [*events, *self._positions()] if left else events
+
+    def _reading(self, batch: list[tuple[Slot, list[int]]]) -> Events:
+        """How far those are whose prompt is being read; whoever waits for them at a distance wants to see it move."""
+        events: Events = []
+        now_s = self._now_s()
+        for slot, _ in batch:
+            answer = slot.answer
+            if answer is None or answer.pending is not None:
+                continue
+            if slot.unread and now_s >= answer.told_s + _READING_EVERY_S:
+                answer.told_s = now_s
+                events.append((answer.request_id, Reading(len(slot.tokens), len(answer.prompt))))
+        return events
 
     def _claim(self, answer: Answer) -> Slot | None:
         """A slot for this answer; for the owner's also one that a guest's answer has to leave. None: not now."""
@@ -173,6 +189,7 @@ class Scheduler:
             slot.answer = None
         else:
             self._memory.release(slot)
+        answer.rests, answer.last_position = True, None
         self._line.put_back(answer)
         return True
 
@@ -185,13 +202,13 @@ class Scheduler:
         return Counter(answer.principal for _, answer in self._busy())
 
     def _positions(self, only: Answer | None = None) -> Events:
-        """Tell those who wait and moved up, or one that is new, when their turn may come."""
+        """Tell those who wait and moved up or had to leave, or one that is new, when their turn may come."""
         events: Events = []
         now_s = self._now_s()
         at_work_s = [now_s - (answer.started_s or now_s) for _, answer in self._busy()]
         for position, answer in enumerate(self._line.order(self._at_work())):
             moved = answer.last_position is None or position < answer.last_position
-            if moved and answer.started_s is None and (only is None or answer is only):
+            if moved and (answer.started_s is None or answer.rests) and (only is None or answer is only):
                 answer.last_position = position
                 expected_s = self._forecast.expected_s(position, at_work_s, self._most)
                 events.append((answer.request_id, Queued(position, expected_s)))
@@ -306,9 +323,11 @@ class Scheduler:
         return events
 
     def _company(self) -> Company:
-        """Who is being answered now."""
-        written = {answer.principal for _, answer in self._busy() if answer.pending is not None}
-        return "watched" if OWNER in written else "guests" if written else "alone"
+        """For whom the next decode must not take long."""
+        busy = [answer for _, answer in self._busy()]
+        if any(answer.principal == OWNER and answer.pending is not None for answer in busy):
+            return "watched"
+        return "guests" if any(answer.principal != OWNER for answer in busy) else "alone"
 
     # -- ends
 

@@ -197,11 +197,56 @@ def test_silence_of_three_seconds_is_a_stall() -> None:
         assert play.last.reason == "stalled"
 
 
-def test_any_frame_resets_the_silence() -> None:
+def progress(state: Any = "prefill", position: int = 0, done: int = 0, total: int = 0, written: int = 0) -> Progress:
+    return Progress(ID, state, position, done, total, written)
+
+
+def test_what_moves_is_no_stall() -> None:
+    """Counters that go on, each at the last moment: the prompt, the queue, the text, and a change of state."""
     play = streaming()
-    for _ in range(5):
-        play.after(2.9) >> Tick() << None >> Received(PROGRESS) << Progressed(PROGRESS)
+    moving = [
+        progress("loading"), progress("queued", 3), progress("queued", 2), progress("prefill", total=9),
+        progress("prefill", done=4, total=9), progress("prefill", done=9, total=9), progress("decoding", written=1),
+        progress("decoding", written=2), token(0, "a", "a", 1, 2, 3), progress("decoding", written=4),
+    ]
+    for frame in moving:
+        play.after(2.9) >> Tick() << None >> Received(frame) << (Progressed | TextArrived)
     play.after(3.0) >> Tick() << ResetChannel() << BrokeOff
+
+
+@pytest.mark.parametrize("told", [progress("prefill", done=4, total=9), progress("decoding", written=3)])
+def test_a_beat_whose_counters_stand_still_is_no_life(told: Progress) -> None:
+    play = streaming() >> Received(token(0, "abc", "abc", 1, 2, 3)) << TextArrived >> Received(told) << Progressed
+    # what was told of the text that is here already is nothing new; a change to another state is
+    moved_s = play.now_s
+    while play.now_s < moved_s + 2.5:
+        play.after(0.5) >> Received(told) << Progressed >> Tick() << None
+    play.after(0.5) >> Tick() << ResetChannel() << BrokeOff << None
+    assert (play.last.reason, play.last.resume.text) == ("stalled", "abc")
+
+
+@pytest.mark.parametrize(
+    ("told", "limit_s", "reason"),
+    [
+        (progress("queued", 2), limits.QUEUED_STILL_S, "queued"),
+        (progress("loading"), limits.LOADING_STILL_S, "loading"),
+    ],
+)
+def test_queued_and_loading_may_stand_for_their_own_times(told: Progress, limit_s: float, reason: str) -> None:
+    play = streaming(deadline_s=600) >> Received(told) << Progressed
+    for _ in range(int(limit_s) - 1):
+        play.after(1.0) >> Received(told) << Progressed >> Tick() << None
+    play.after(1.0) >> Tick() << ResetChannel() << BrokeOff << None
+    assert play.last.reason == reason
+    silent = streaming() >> Received(told) << Progressed      # but none of them may be silent
+    silent.after(limits.STALL_S) >> Tick() << ResetChannel() << BrokeOff
+    assert silent.last.reason == "stalled"
+
+
+def test_a_place_in_the_queue_told_with_accepted_may_last() -> None:
+    play = began() >> Received(Accepted(ID, DIGEST, 2)) << Admitted(DIGEST, 2)
+    for _ in range(20):
+        play.after(1.0) >> Received(progress("queued", 2)) << Progressed >> Tick() << None
 
 
 def test_the_deadline_of_the_whole_request() -> None:
