@@ -49,10 +49,11 @@ class RemoteError(OffloadError):
 class AnswerRefused(RemoteError):
     """The peer will not compute this. `code` is the wire's refusal, `limit` the number it names, where there is one."""
 
-    def __init__(self, code: str, limit: int | None) -> None:
-        super().__init__(refusal_in_words(code, limit))
+    def __init__(self, code: str, limit: int | None, resets_in_s: int | None = None) -> None:
+        super().__init__(refusal_in_words(code, limit, resets_in_s))
         self.code = code
         self.limit = limit
+        self.resets_in_s = resets_in_s
 
 
 class AnswerBroken(RemoteError):
@@ -118,8 +119,8 @@ async def ask_peer(
             return RemoteAnswer(text, finish_reason, token_count, model_digest, prompt, cached, tuple(run.calls))
         case Cancelled():
             return RemoteAnswer(run.resume.text, "stopped", 0, "", 0, 0)
-        case Declined(code, limit):
-            raise AnswerRefused(code, limit)
+        case Declined(code, limit, resets_in_s):
+            raise AnswerRefused(code, limit, resets_in_s)
         case BrokeOff(reason, code, resume):
             raise AnswerBroken(code or reason, resume)
 

@@ -79,6 +79,7 @@ class Decline:
 
     code: RefusalCode
     limit: int | None = None
+    resets_in_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,8 @@ class BreakOff:
     """Event: the answer cannot be finished here."""
 
     code: ErrorCode
+    limit: int | None = None
+    resets_in_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,7 @@ Commands: TypeAlias = tuple[ProviderCommand, ...]
 
 _S = ProviderState
 _WORKING: Final = frozenset({_S.DECIDING, _S.SERVING, _S.STOPPING})
+_UNDECIDED: Final = frozenset({_S.DECIDING, _S.STOPPING})
 _OUTPUT_EVENTS: Final = (Output, ProposeCall, Report, Spent)
 
 
@@ -240,12 +244,12 @@ class ProviderMachine:
                 self.state, self._model_digest = _S.SERVING, model_digest
                 self._report = Report("queued" if queue_position else "prefill", queue_position)
                 return (Send(Accepted(request_id, model_digest, queue_position)),)
-            case Decline(code, limit) if self.state in (_S.DECIDING, _S.STOPPING) and not self._model_digest:
-                return self._end(Refused(request_id, code, limit))
+            case Decline(code, limit, resets_in_s) if self.state in _UNDECIDED and not self._model_digest:
+                return self._end(Refused(request_id, code, limit, resets_in_s))
             case Admit() if self.state is _S.STOPPING:
                 return ()  # a Cancel crossed the decision; the End or ErrorFrame follows
-            case BreakOff(code):
-                return self._end(ErrorFrame(request_id, code))
+            case BreakOff(code, limit, resets_in_s):
+                return self._end(ErrorFrame(request_id, code, limit, resets_in_s))
             case Conclude(finish_reason) if self.state in (_S.SERVING, _S.STOPPING):
                 return self._conclude(self._forced_reason or finish_reason)
             case Output() | ProposeCall() | Report() | Spent() if self.state is _S.SERVING:

@@ -27,11 +27,11 @@ ToolChoice = Literal["auto", "none", "required"]
 FinishReason = Literal["stop", "length", "tool_calls", "loop", "cancelled"]
 RefusalCode = Literal[
     "not_granted", "grant_expired", "quota", "busy", "model_absent", "context_too_long", "lane_unsupported",
-    "tools_unsupported", "resume_unsupported", "offline", "shutting_down", "bad_request",
+    "tools_unsupported", "resume_unsupported", "offline", "shutting_down", "bad_request", "outside_hours",
 ]
 ErrorCode = Literal[
     "engine_failed", "engine_restarting", "deadline", "out_of_memory", "quota", "revoked", "shutting_down", "internal",
-    "cancelled",
+    "cancelled", "grant_expired", "outside_hours", "narrowed",
 ]
 
 StopString = Annotated[str, Meta(min_length=1, max_length=limits.MAX_STOP_CHARS)]
@@ -137,11 +137,14 @@ class Accepted(Frame, frozen=True, tag=2):
 
 
 class Refused(Frame, frozen=True, tag=3):
-    """The request is not served. `limit` is the bound that it broke (tokens, requests, seconds), where there is one."""
+    """The request is not served. `limit` is the bound that it broke (tokens, requests), where there is one;
+    `resets_in_s` when asking again can help, where that is known.
+    """
 
     request_id: Id16
     code: RefusalCode
     limit: Seq | None
+    resets_in_s: UInt32 | None = None
 
 
 class Progress(Frame, frozen=True, tag=4):
@@ -215,10 +218,14 @@ class Cancel(Frame, frozen=True, tag=9):
 
 
 class ErrorFrame(Frame, frozen=True, tag=10):
-    """The answer broke off at the provider; what came before stays valid and can be resumed elsewhere."""
+    """The answer broke off at the provider; what came before stays valid and can be resumed elsewhere. limit and
+    resets_in_s as in Refused.
+    """
 
     request_id: Id16
     code: ErrorCode
+    limit: Seq | None = None
+    resets_in_s: UInt32 | None = None
 
 
 InferFrame = (

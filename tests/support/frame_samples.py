@@ -69,6 +69,7 @@ SAMPLES: dict[str, dict[str, msgspec.Struct]] = {
         "accepted": inference.Accepted(ID, DIGEST, 3),
         "refused": inference.Refused(ID, "context_too_long", 2048),
         "refused_bare": inference.Refused(ID, "busy", None),
+        "refused_hours": inference.Refused(ID, "outside_hours", None, 5400),
         "progress": inference.Progress(ID, "prefill", 0, 512, 1500, 0),
         "token": inference.TokenFrame(ID, 2, " Kith ☕", 2, (11, 12), bytes(16)),
         "token_hidden_ids": inference.TokenFrame(ID, 3, "", 1, (), bytes(16)),
@@ -79,6 +80,7 @@ SAMPLES: dict[str, dict[str, msgspec.Struct]] = {
         "end": inference.End(ID, "stop", 256, bytes(16), DIGEST),
         "cancel": inference.Cancel(ID),
         "error": inference.ErrorFrame(ID, "engine_failed"),
+        "error_limit": inference.ErrorFrame(ID, "quota", 1000, 7200),
     },
     names.QUERY: {
         "query": query.Query(ID, "train to Łódź", 5),
