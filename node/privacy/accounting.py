@@ -5,9 +5,8 @@ and not scanned: one entry per request, durable before its first byte, closed wi
 the engine, the answer's text or the file.
 """
 
-import hashlib
-
 from node.privacy.ledger import Draft, Ledger
+from node.privacy.left import Left
 from node.privacy.policy import Purpose
 from node.store.ledger import Head
 
@@ -22,13 +21,13 @@ class AnswerAccount:
     def __init__(self, ledger: Ledger, place: Head) -> None:
         self._ledger = ledger
         self._place = place
-        self._hash = hashlib.blake2b(digest_size=32)
+        self._left = Left(whole=True, keep=False)
         self._sent_bytes = 0
         self._closed = False
 
     def count(self, data: bytes) -> None:
         """Bytes that are about to be handed to the transport."""
-        self._hash.update(data)
+        self._left.add(data)
         self._sent_bytes += len(data)
 
     async def close(self, outcome: str) -> None:
@@ -36,7 +35,8 @@ class AnswerAccount:
         if not self._closed:
             self._closed = True
             await self._ledger.close(
-                self._place, sent_bytes=self._sent_bytes, digest=self._hash.digest(), outcome=outcome,
+                self._place, sent_bytes=self._sent_bytes, digest=self._left.digest, outcome=outcome,
+                stretches=self._left.stretches,
             )
 
 

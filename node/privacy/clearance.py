@@ -4,13 +4,13 @@ way back for what the peer answers.
 Bound to one peer, purpose and request; only the guard makes one. Must not know how it was decided or what a frame is.
 """
 
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
 import trio
 
 from node.privacy.ledger import Ledger
+from node.privacy.left import Left
 from node.privacy.placeholders import PlaceholderMap
 from node.privacy.policy import Level, Purpose
 from node.privacy.rehydrate import Restorer, StreamRehydrator
@@ -39,8 +39,7 @@ class EgressClearance:
         self._texts = texts
         self._ledger = ledger
         self._place = place
-        self._hash = hashlib.blake2b(digest_size=32)
-        self._sent_bytes = 0
+        self._left = Left(whole=purpose is Purpose.ANSWER)
         self._closed = False
         self._heard_text = ""
         self._heard_ids: tuple[int, ...] = ()
@@ -62,7 +61,7 @@ class EgressClearance:
     @property
     def sent_bytes(self) -> int:
         """Bytes handed to the transport for it, length prefixes included."""
-        return self._sent_bytes
+        return self._left.size_bytes
 
     @property
     def closed(self) -> bool:
@@ -97,8 +96,7 @@ class EgressClearance:
 
     def count(self, data: bytes) -> None:
         """Bytes that are about to be handed to the transport."""
-        self._hash.update(data)
-        self._sent_bytes += len(data)
+        self._left.add(data)
 
     def hear(self, text: str, token_ids: tuple[int, ...]) -> None:
         """What this peer answered: it may be sent back to it when the request is resumed."""
@@ -116,4 +114,7 @@ class EgressClearance:
         return self._heard_text.startswith(text) and self._heard_ids[: len(token_ids)] == token_ids
 
     def _totals(self) -> dict[str, Any]:
-        return {"sent_bytes": self._sent_bytes, "digest": self._hash.digest()}
+        return {
+            "sent_bytes": self._left.size_bytes, "digest": self._left.digest, "stretches": self._left.stretches,
+            "bodies": self._left.bodies,
+        }

@@ -130,7 +130,8 @@ class Egress:
             raise GuardFailed(f"the guard failed with {type(error).__name__}") from error
         count = sum(len(spans) for spans in outgoing.replaced) if level is Level.MASKED else 0
         place = await self._record(
-            Draft(peer.peer_id, purpose, level, request_id, outgoing.texts, count, approved_by), together_with,
+            Draft(peer.peer_id, purpose, level, request_id, outgoing.texts, count, approved_by, conversation),
+            together_with,
         )
         clearance = EgressClearance(
             peer_id=peer.peer_id, purpose=purpose, level=level, conversation=conversation, request_id=request_id,

@@ -2,95 +2,48 @@
 
 Each entry's bytes are hashed with a key together with the hash before it, so a flipped bit, a swapped or missing entry
 is found at its number; a cut-off tail is found against a signed head kept in a second place. The exact outgoing texts
-are sealed (XChaCha20-Poly1305) beside the entry. An entry is durable before its first byte leaves; a close record with
-the byte count and digest of what really left is bound to it by a keyed hash. Must not know frames, trust or SQL.
+and bytes are sealed (XChaCha20-Poly1305) beside the entry. An entry is durable before its first byte leaves; a close
+record with the byte count and digest of what really left is bound to it by a keyed hash; the peer's countersignature
+of what it received stands beside it. Must not know frames, trust or SQL.
 """
 
-import hashlib
-import hmac
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
 import trio
-from nacl.exceptions import CryptoError
-from nacl.secret import Aead
 
 from node.clock import Clock, to_ms
-from node.privacy.errors import LedgerBroken
-from node.privacy.ledger_head import HeadKeeper, SignedHead, Signer, sign_head, verify_head
-from node.store.ledger import Head, LedgerRow, NewEntry
+from node.privacy.ledger_check import ChainCheck
+from node.privacy.ledger_head import (
+    CHECKPOINT,
+    HeadKeeper,
+    SignedHead,
+    Signer,
+    sign_head,
+    verify_head,
+)
+from node.privacy.ledger_records import (
+    CloseRecord,
+    Draft,
+    DropRecord,
+    Entry,
+    EntryView,
+    ReceiptView,
+    Report,
+    Stretch,
+    texts_digest,
+)
+from node.privacy.ledger_seal import LedgerSeal
+from node.store.ledger import Head, LedgerRow, NewEntry, ReceiptRow
+from protocol.errors import LocalProtocolError, RemoteProtocolError
+from protocol.frames.receipt import Receipt
+from protocol.receipts import is_genuine
 
 __all__ = ["CloseRecord", "Draft", "Entry", "EntryView", "Ledger", "LedgerRows", "Report", "texts_digest"]
 
 _PAGE = 500
-_KEY_BYTES = 32
-
-
-class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """What the chain covers, in canonical order; prev is the digest of the entry before, b"" for the first."""
-
-    version: int
-    seq: int
-    prev: bytes
-    at_ms: int
-    peer_id: str
-    purpose: str
-    level: str
-    texts_sha256: bytes
-    text_count: int
-    substitutions: int
-    approved_by: str
-    request_id: str
-
-
-class CloseRecord(msgspec.Struct, frozen=True, array_like=True):
-    """How an entry ended. digest: blake2b-32 over every byte written for it, in order."""
-
-    seq: int
-    at_ms: int
-    sent_bytes: int
-    digest: bytes
-    outcome: str
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """An entry before it has a place in the chain."""
-
-    peer_id: str
-    purpose: str
-    level: str
-    request_id: str
-    texts: tuple[str, ...]
-    substitutions: int
-    approved_by: str
-
-
-@dataclass(frozen=True, slots=True)
-class EntryView:
-    """One entry as the owner reads it. texts: None when the kept bytes were dropped; close: None while it is open."""
-
-    entry: Entry
-    digest: bytes
-    texts: tuple[str, ...] | None
-    close: CloseRecord | None
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The outcome of verify(). problems: in words, each naming its entry; empty when everything holds."""
-
-    entries: int
-    open_entries: int
-    head_digest: bytes
-    problems: tuple[str, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Nothing was changed."""
-        return not self.problems
+_VERSION = 2
 
 
 class LedgerRows(Protocol):
@@ -102,11 +55,11 @@ class LedgerRows(Protocol):
         """Store what make says follows the head; also runs in the same transaction."""
         ...
 
-    async def close(self, seq: int, closed: bytes, now_ms: int) -> None:
-        """Keep the close record of an entry."""
+    async def close(self, seq: int, closed: bytes, now_ms: int, frames: bytes | None) -> None:
+        """Keep the close record of an entry, and the sealed bytes."""
         ...
 
-    def close_in(self, tx: Any, seq: int, closed: bytes, now_ms: int) -> None:
+    def close_in(self, tx: Any, seq: int, closed: bytes, now_ms: int, frames: bytes | None) -> None:
         """close() inside somebody's transaction."""
         ...
 
@@ -130,22 +83,53 @@ class LedgerRows(Protocol):
         """Rows, newest first."""
         ...
 
+    async def receipts(self, first_seq: int, last_seq: int) -> Sequence[ReceiptRow]:
+        """Receipts of these entries."""
+        ...
+
+    async def add_receipt(self, peer_id: str, receipt: Receipt, now_ms: int) -> bool:
+        """Keep one with the entry it belongs to; False when there is none, or it is known."""
+        ...
+
+    async def kept_before(self, before_ms: int, limit: int) -> Sequence[LedgerRow]:
+        """Closed entries older than this whose texts are still kept."""
+        ...
+
+    async def kept_of(self, conversation: str) -> Sequence[LedgerRow]:
+        """Entries of a conversation whose texts are still kept."""
+        ...
+
+    async def drop_kept(self, notes: Sequence[tuple[int, bytes]]) -> int:
+        """Erase texts and bytes, leave the notes."""
+        ...
+
+    async def prunable(self, before_ms: int) -> Head | None:
+        """The last entry of the beginning that may go."""
+        ...
+
+    async def prune(self, upto: Head, record: bytes) -> int:
+        """Remove up to it, keep the record."""
+        ...
+
+    async def checkpoint(self) -> bytes | None:
+        """The record that stands for removed entries."""
+        ...
+
 
 class Ledger:
     """The chain over rows. One per node."""
 
     def __init__(
         self, rows: LedgerRows, heads: HeadKeeper, signer: Signer, *, chain_key: bytes, seal_key: bytes, clock: Clock,
+        own_id: str = "",
     ) -> None:
-        """chain_key, seal_key: two sub-keys of the device key, 32 bytes each."""
-        if len(chain_key) != _KEY_BYTES or len(seal_key) != _KEY_BYTES or chain_key == seal_key:
-            raise ValueError("the ledger needs two different keys of 32 bytes")
+        """chain_key, seal_key: two sub-keys of the device key, 32 bytes each. own_id: whose receipts these are."""
+        self._seal = LedgerSeal(chain_key, seal_key)
         self._rows = rows
         self._heads = heads
         self._signer = signer
-        self._chain_key = chain_key
-        self._box = Aead(seal_key)
         self._clock = clock
+        self._own_id = own_id
         self._head_turn = trio.Lock()
         self._head_seq = 0
 
@@ -156,20 +140,27 @@ class Ledger:
             await self._keep_head(new)
         return Head(new.seq, new.digest)
 
-    async def close(self, place: Head, *, sent_bytes: int, digest: bytes, outcome: str) -> None:
-        """Keep how the entry ended. Raises StoreConflict when it is closed already."""
-        now_ms, closed = self._close_record(place, sent_bytes, digest, outcome)
-        await self._rows.close(place.seq, closed, now_ms)
+    async def close(
+        self, place: Head, *, sent_bytes: int, digest: bytes, outcome: str, stretches: tuple[Stretch, ...] = (),
+        bodies: tuple[bytes, ...] = (),
+    ) -> None:
+        """Keep how the entry ended, and the exact bytes of its first stretches. Raises StoreConflict when it is closed
+        already."""
+        now_ms, closed, frames = self._closing(place, sent_bytes, digest, outcome, stretches, bodies)
+        await self._rows.close(place.seq, closed, now_ms, frames)
 
-    def closing(self, place: Head, *, sent_bytes: int, digest: bytes, outcome: str) -> Callable[[Any], None]:
+    def closing(
+        self, place: Head, *, sent_bytes: int, digest: bytes, outcome: str, stretches: tuple[Stretch, ...] = (),
+        bodies: tuple[bytes, ...] = (),
+    ) -> Callable[[Any], None]:
         """close() as a step of somebody's transaction: call the result with the connection."""
-        now_ms, closed = self._close_record(place, sent_bytes, digest, outcome)
-        return lambda tx: self._rows.close_in(tx, place.seq, closed, now_ms)
+        now_ms, closed, frames = self._closing(place, sent_bytes, digest, outcome, stretches, bodies)
+        return lambda tx: self._rows.close_in(tx, place.seq, closed, now_ms, frames)
 
     async def find_open(self, peer_id: str, request_id: str) -> EntryView | None:
         """The newest open entry for a request, for a message that goes on after a restart."""
         row = await self._rows.open_row(peer_id, request_id)
-        return None if row is None else self._view(row)
+        return None if row is None else self._seal.view(row)
 
     async def close_crashed(self, *, purposes: frozenset[str]) -> int:
         """Close what a crash left open, for these purposes; how many. Byte count 0 stands for unknown here."""
@@ -180,117 +171,138 @@ class Ledger:
                 count += 1
         return count
 
+    # -- reading ------------------------------------------------------------------------------------------------------
+
     async def view(self, seq: int) -> EntryView | None:
         """One entry with its texts. Raises LedgerBroken when it does not decode."""
         row = await self._rows.get(seq)
-        return None if row is None else self._view(row)
+        return None if row is None else self._seal.view(row, tuple(await self._rows.receipts(seq, seq)))
 
     async def newest(
         self, *, limit: int, peer_id: str | None = None, since_ms: int | None = None,
     ) -> list[EntryView]:
         """The newest entries first."""
-        return [self._view(row) for row in await self._rows.newest(limit, peer_id, since_ms)]
+        rows = await self._rows.newest(limit, peer_id, since_ms)
+        if not rows:
+            return []
+        by_entry = _by_entry(await self._rows.receipts(rows[-1].seq, rows[0].seq))
+        return [self._seal.view(row, tuple(by_entry.get(row.seq, ()))) for row in rows]
+
+    async def page(self, after_seq: int, limit: int = _PAGE) -> list[EntryView]:
+        """Entries in the chain's order, for an export."""
+        rows = await self._rows.page(after_seq, limit)
+        by_entry = _by_entry(await self._rows.receipts(rows[0].seq, rows[-1].seq)) if rows else {}
+        return [self._seal.view(row, tuple(by_entry.get(row.seq, ()))) for row in rows]
 
     async def missing_at_end(self) -> int:
         """How many entries the signed head knows of and the rows do not: the database was emptied or replaced.
 
         Ask before the first append of a life: that moves the head.
         """
-        head = await self._load_head([])
+        stored = await self._heads.load()
+        head = None if stored is None else verify_head(self._signer.public_key, stored)
         newest = await self._rows.newest(1, None, None)
         return max(0, head.seq - (newest[0].seq if newest else 0)) if head is not None else 0
 
     async def verify(self) -> Report:
-        """Walk the whole chain and compare it with the signed head. Changes nothing."""
+        """Walk the whole chain and compare it with the signed head and the peers' receipts. Changes nothing."""
         problems: list[str] = []
-        seq, digest, open_entries = 0, b"", 0
-        head = await self._load_head(problems)
-        while page := await self._rows.page(seq, _PAGE):
+        start = await self._start(problems)
+        check = ChainCheck(self._seal, await self._load_head(problems), start, self._is_genuine)
+        for problem in problems:
+            check.note(problem)
+        after = 0
+        while page := await self._rows.page(after, _PAGE):
+            by_entry = _by_entry(await self._rows.receipts(page[0].seq, page[-1].seq))
             for row in page:
-                problems += self._check(row, Head(seq, digest))
-                if head is not None and row.seq == head.seq and not hmac.compare_digest(row.digest, head.digest):
-                    problems.append(f"entry {row.seq}: not the entry that the signed head names")
-                open_entries += row.closed is None
-                seq, digest = row.seq, row.digest
-        if head is not None and head.seq > seq:
-            problems.append(f"entries {seq + 1} to {head.seq} are missing: the end was cut off")
-        return Report(seq, open_entries, digest, tuple(problems))
+                check.add(row, by_entry.get(row.seq, ()))
+            after = page[-1].seq
+        return check.report()
+
+    # -- the peers' side ----------------------------------------------------------------------------------------------
+
+    async def take_receipt(self, peer_id: str, receipt: Receipt) -> bool:
+        """Keep a peer's countersignature with its entry. False for one that is not the peer's, that names no entry of
+        its own, or that is known."""
+        if not self._own_id or not is_genuine(receipt, sender=self._own_id, receiver=peer_id):
+            return False
+        return await self._rows.add_receipt(peer_id, receipt, to_ms(self._clock.now()))
+
+    def _is_genuine(self, entry: Entry, view: ReceiptView) -> bool:
+        try:
+            receipt = Receipt(
+                bytes.fromhex(entry.request_id), entry.purpose, view.size_bytes, view.digest,  # type: ignore[arg-type]
+                view.signature,
+            )
+            return is_genuine(receipt, sender=self._own_id, receiver=entry.peer_id)
+        except (LocalProtocolError, RemoteProtocolError, ValueError):
+            return False
+
+    # -- thinning out -------------------------------------------------------------------------------------------------
+
+    async def drop_older(self, before_ms: int) -> int:
+        """Erase the kept texts and bytes of closed entries older than this; the entries and their hashes stay."""
+        count = 0
+        while rows := await self._rows.kept_before(before_ms, _PAGE):
+            count += await self._drop(rows, "age")
+        return count
+
+    async def drop_conversation(self, conversation: str) -> int:
+        """Erase what is kept of one conversation; the entries and their hashes stay."""
+        return await self._drop(await self._rows.kept_of(conversation), "deleted")
+
+    async def prune(self, before_ms: int) -> int:
+        """Remove the oldest entries, closed and older than this, and sign a checkpoint in their place."""
+        upto = await self._rows.prunable(before_ms)
+        if upto is None:
+            return 0
+        return await self._rows.prune(upto, sign_head(self._signer, upto.seq, upto.digest, CHECKPOINT))
+
+    async def _drop(self, rows: Sequence[LedgerRow], why: str) -> int:
+        record = DropRecord(to_ms(self._clock.now()), why)
+        notes = [(row.seq, self._seal.mark_drop(row.digest, record)) for row in rows]
+        return await self._rows.drop_kept(notes) if notes else 0
 
     # -- one entry ----------------------------------------------------------------------------------------------------
 
     def _next(self, head: Head, draft: Draft) -> NewEntry:
-        body = msgspec.msgpack.encode(draft.texts)
         entry = Entry(
-            version=1, seq=head.seq + 1, prev=head.digest, at_ms=to_ms(self._clock.now()), peer_id=draft.peer_id,
-            purpose=draft.purpose, level=draft.level, texts_sha256=texts_digest(draft.texts),
+            version=_VERSION, seq=head.seq + 1, prev=head.digest, at_ms=to_ms(self._clock.now()),
+            peer_id=draft.peer_id, purpose=draft.purpose, level=draft.level, texts_sha256=texts_digest(draft.texts),
             text_count=len(draft.texts), substitutions=draft.substitutions, approved_by=draft.approved_by,
-            request_id=draft.request_id,
+            request_id=draft.request_id, conversation=draft.conversation,
         )
         raw = msgspec.msgpack.encode(entry)
         return NewEntry(
-            seq=entry.seq, digest=self._link(raw), request_id=entry.request_id, peer_id=entry.peer_id,
-            purpose=entry.purpose, at_ms=entry.at_ms, entry=raw,
-            outgoing=bytes(self._box.encrypt(body, _sealed_for(entry.seq))),
+            seq=entry.seq, digest=self._seal.link(raw), request_id=entry.request_id, peer_id=entry.peer_id,
+            purpose=entry.purpose, at_ms=entry.at_ms, entry=raw, outgoing=self._seal.seal_texts(entry.seq, draft.texts),
+            conversation=entry.conversation,
         )
 
-    def _check(self, row: LedgerRow, before: Head) -> list[str]:
-        where = f"entry {row.seq}"
-        if row.seq != before.seq + 1:
-            return [f"{where}: entry {before.seq + 1} is missing before it"]
-        try:
-            entry = msgspec.msgpack.decode(row.entry, type=Entry)
-        except msgspec.MsgspecError:
-            return [f"{where}: its bytes are damaged"]
-        found = []
-        if not hmac.compare_digest(row.digest, self._link(row.entry)):
-            found.append(f"{where}: it was changed")
-        if entry.prev != before.digest or entry.seq != row.seq:
-            found.append(f"{where}: it does not follow entry {before.seq}")
-        columns = (row.request_id, row.peer_id, row.purpose, row.at_ms)
-        if columns != (entry.request_id, entry.peer_id, entry.purpose, entry.at_ms):
-            found.append(f"{where}: its columns differ from what the chain says")
-        try:
-            view = self._view(row)
-        except LedgerBroken as error:
-            return [*found, f"{where}: {error.text}"]
-        if view.texts is not None and texts_digest(view.texts) != entry.texts_sha256:
-            found.append(f"{where}: the kept texts are not those that left")
-        return found
-
-    def _view(self, row: LedgerRow) -> EntryView:
-        try:
-            entry = msgspec.msgpack.decode(row.entry, type=Entry)
-            texts = None
-            if row.outgoing is not None:
-                body = self._box.decrypt(row.outgoing, _sealed_for(row.seq))
-                texts = msgspec.msgpack.decode(body, type=tuple[str, ...])
-            return EntryView(entry, row.digest, texts, self._closed(row))
-        except (CryptoError, msgspec.MsgspecError, ValueError) as error:
-            raise LedgerBroken("the kept texts or the close record were changed") from error
-
-    def _closed(self, row: LedgerRow) -> CloseRecord | None:
-        if row.closed is None:
-            return None
-        mac, raw = row.closed[:_KEY_BYTES], row.closed[_KEY_BYTES:]
-        if not hmac.compare_digest(mac, self._close_mac(row.digest, raw)):
-            raise ValueError("the close record does not belong to this entry")
-        return msgspec.msgpack.decode(raw, type=CloseRecord)
-
-    def _close_record(self, place: Head, sent_bytes: int, digest: bytes, outcome: str) -> tuple[int, bytes]:
+    def _closing(
+        self, place: Head, sent_bytes: int, digest: bytes, outcome: str, stretches: tuple[Stretch, ...],
+        bodies: tuple[bytes, ...],
+    ) -> tuple[int, bytes, bytes | None]:
         now_ms = to_ms(self._clock.now())
-        raw = msgspec.msgpack.encode(CloseRecord(place.seq, now_ms, sent_bytes, digest, outcome))
-        return now_ms, self._close_mac(place.digest, raw) + raw
+        record = CloseRecord(place.seq, now_ms, sent_bytes, digest, outcome, stretches, len(bodies))
+        return now_ms, self._seal.mark_close(place.digest, record), self._seal.seal_bodies(place.seq, bodies)
 
-    def _link(self, raw: bytes) -> bytes:
-        return hashlib.blake2b(raw, digest_size=32, key=self._chain_key, person=b"kith-ledger-1").digest()
-
-    def _close_mac(self, digest: bytes, raw: bytes) -> bytes:
-        return hashlib.blake2b(digest + raw, digest_size=32, key=self._chain_key, person=b"kith-close-1").digest()
+    # -- both ends of the chain ---------------------------------------------------------------------------------------
 
     async def _keep_head(self, new: NewEntry) -> None:
         if new.seq > self._head_seq:
             await self._heads.store(sign_head(self._signer, new.seq, new.digest))
             self._head_seq = new.seq
+
+    async def _start(self, problems: list[str]) -> Head:
+        stored = await self._rows.checkpoint()
+        if stored is None:
+            return Head(0, b"")
+        mark = verify_head(self._signer.public_key, stored, CHECKPOINT)
+        if mark is None:
+            problems.append("the checkpoint that stands for removed entries was changed")
+            return Head(0, b"")
+        return Head(mark.seq, mark.digest)
 
     async def _load_head(self, problems: list[str]) -> SignedHead | None:
         stored = await self._heads.load()
@@ -304,10 +316,8 @@ class Ledger:
         return head
 
 
-def texts_digest(texts: Sequence[str]) -> bytes:
-    """SHA-256 over the msgpack encoding of the outgoing texts."""
-    return hashlib.sha256(msgspec.msgpack.encode(tuple(texts))).digest()
-
-
-def _sealed_for(seq: int) -> bytes:
-    return b"kith-ledger-texts|%d" % seq
+def _by_entry(receipts: Sequence[ReceiptRow]) -> dict[int, list[ReceiptRow]]:
+    found: dict[int, list[ReceiptRow]] = {}
+    for one in receipts:
+        found.setdefault(one.seq, []).append(one)
+    return found

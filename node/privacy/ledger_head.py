@@ -13,9 +13,13 @@ import trio
 from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
 
-__all__ = ["FileHeadKeeper", "HeadKeeper", "SeedSigner", "SignedHead", "Signer", "sign_head", "verify_head"]
+__all__ = [
+    "CHECKPOINT", "FileHeadKeeper", "HeadKeeper", "SeedSigner", "SignedHead", "Signer", "sign_head", "verify_head",
+]
 
-_DOMAIN = b"kith-ledger-head-1|"
+_HEAD = b"kith-ledger-head-1|"
+CHECKPOINT = b"kith-ledger-checkpoint-1|"
+"""For sign_head(): the signature stands for entries that were removed up to there, not for the end of the chain."""
 _FILE_LIMIT_BYTES = 4096
 
 
@@ -99,20 +103,20 @@ class FileHeadKeeper:
         beside.replace(self._path)
 
 
-def sign_head(signer: Signer, seq: int, digest: bytes) -> bytes:
+def sign_head(signer: Signer, seq: int, digest: bytes, domain: bytes = _HEAD) -> bytes:
     """The encoded signed head."""
-    return msgspec.msgpack.encode(SignedHead(seq, digest, signer.sign(_message(seq, digest))))
+    return msgspec.msgpack.encode(SignedHead(seq, digest, signer.sign(_message(domain, seq, digest))))
 
 
-def verify_head(public_key: bytes, stored: bytes) -> SignedHead | None:
-    """The head, or None when it is damaged or not signed by this key."""
+def verify_head(public_key: bytes, stored: bytes, domain: bytes = _HEAD) -> SignedHead | None:
+    """The head, or None when it is damaged or not signed by this key for this domain."""
     try:
         head = msgspec.msgpack.decode(stored, type=SignedHead)
-        VerifyKey(public_key).verify(_message(head.seq, head.digest), head.signature)
+        VerifyKey(public_key).verify(_message(domain, head.seq, head.digest), head.signature)
     except (msgspec.MsgspecError, BadSignatureError, ValueError):
         return None
     return head
 
 
-def _message(seq: int, digest: bytes) -> bytes:
-    return _DOMAIN + msgspec.msgpack.encode((seq, digest))
+def _message(domain: bytes, seq: int, digest: bytes) -> bytes:
+    return domain + msgspec.msgpack.encode((seq, digest))

@@ -158,7 +158,67 @@ _UNREAD: tuple[str, ...] = (
     "CREATE INDEX inbox_unread ON inbox (peer_id, arrival) WHERE read_ms IS NULL",
 )
 
-KITH = Schema("kith", (_FIRST, _UNREAD))
+# Whose text an entry holds; the exact bytes beside the texts; a note where they were erased; what peers signed for,
+# and what this node owes them; and from where on the chain is still there.
+_LEDGER_SIDES: tuple[str, ...] = (
+    "ALTER TABLE ledger ADD COLUMN conversation TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE ledger ADD COLUMN frames BLOB",
+    "ALTER TABLE ledger ADD COLUMN dropped BLOB",
+    "CREATE INDEX ledger_by_conversation ON ledger (conversation) WHERE conversation != ''",
+    "CREATE INDEX ledger_kept ON ledger (at_ms) WHERE dropped IS NULL",
+    """CREATE TABLE ledger_checkpoint (
+        slot INTEGER PRIMARY KEY CHECK (slot = 1),
+        record BLOB NOT NULL
+    ) STRICT""",
+    """CREATE TABLE receipts (
+        seq INTEGER NOT NULL,
+        digest BLOB NOT NULL,
+        size_bytes INTEGER NOT NULL,
+        signature BLOB NOT NULL,
+        received_ms INTEGER NOT NULL,
+        PRIMARY KEY (seq, digest, size_bytes)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE owed_receipts (
+        number INTEGER PRIMARY KEY,
+        peer_id TEXT NOT NULL,
+        purpose TEXT NOT NULL,
+        request_id BLOB NOT NULL,
+        size_bytes INTEGER NOT NULL,
+        digest BLOB NOT NULL,
+        at_ms INTEGER NOT NULL,
+        sent_ms INTEGER,
+        UNIQUE (peer_id, purpose, request_id, digest)
+    ) STRICT""",
+    "CREATE INDEX owed_receipts_waiting ON owed_receipts (peer_id, number) WHERE sent_ms IS NULL",
+)
+
+# What the owner decided about disclosure, beside the table in the code; and the owner's passwords, sealed.
+_DECISIONS: tuple[str, ...] = (
+    """CREATE TABLE levels (
+        peer_id TEXT NOT NULL,
+        purpose TEXT NOT NULL,
+        conversation TEXT NOT NULL DEFAULT '',
+        level TEXT NOT NULL CHECK (level IN ('never', 'masked', 'public', 'clear')),
+        set_ms INTEGER NOT NULL,
+        PRIMARY KEY (peer_id, purpose, conversation)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE denials (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        peer_id TEXT NOT NULL,
+        purpose TEXT NOT NULL,
+        made_ms INTEGER NOT NULL,
+        UNIQUE (peer_id, purpose)
+    ) STRICT""",
+    """CREATE TABLE credentials (
+        name TEXT PRIMARY KEY,
+        purpose TEXT NOT NULL,
+        sealed BLOB NOT NULL,
+        added_ms INTEGER NOT NULL,
+        used_ms INTEGER
+    ) STRICT, WITHOUT ROWID""",
+)
+
+KITH = Schema("kith", (_FIRST, _UNREAD, _LEDGER_SIDES, _DECISIONS))
 
 _INDEX_FIRST: tuple[str, ...] = (
     "CREATE TABLE marks (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",

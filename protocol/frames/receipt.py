@@ -1,4 +1,4 @@
-"""Frames of /kith/receipt/1: the countersignature of what one side received from the other. No free text in any of them.
+"""Frames of /kith/receipt/1: the countersignature of what one side received from the other. No free text in any.
 
 Either side opens a stream to hand in receipts it owes, or to ask for receipts it lacks.
 """

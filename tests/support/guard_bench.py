@@ -6,7 +6,7 @@ check has to fail. It exists here only; the product has no switch for it.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import trio
@@ -20,8 +20,9 @@ from node.privacy.ledger import Ledger
 from node.privacy.ledger_head import SeedSigner
 from node.privacy.nets import SecretsNet, VaultNet
 from node.privacy.vault import Vault
-from node.store.ledger import Head, LedgerRow, NewEntry
+from node.store.ledger import Head, LedgerRow, NewEntry, ReceiptRow
 from protocol.errors import ChannelClosed, ChannelLost, DeadlinePassed
+from protocol.frames.receipt import Receipt
 
 __all__ = [
     "FRIEND", "HOME", "STRANGER", "BlindInspector", "GuardBench", "MemoryHeads", "MemoryLedgerRows", "MemoryStream",
@@ -38,6 +39,7 @@ class MemoryLedgerRows:
 
     def __init__(self) -> None:
         self.rows: list[LedgerRow] = []
+        self.signed: list[ReceiptRow] = []
         self.transactions: list[object] = []
         self.before_append: Callable[[], Any] | None = None
 
@@ -53,20 +55,50 @@ class MemoryLedgerRows:
             also(self.transactions)
         self.rows.append(LedgerRow(
             new.seq, new.digest, new.request_id, new.peer_id, new.purpose, new.at_ms, new.entry, new.outgoing,
-            closed=None, closed_ms=None,
+            closed=None, closed_ms=None, conversation=new.conversation,
         ))
         return new
 
-    async def close(self, seq: int, closed: bytes, now_ms: int) -> None:
+    async def close(self, seq: int, closed: bytes, now_ms: int, frames: bytes | None) -> None:
         await trio.lowlevel.checkpoint()
-        self.close_in(None, seq, closed, now_ms)
+        self.close_in(None, seq, closed, now_ms, frames)
 
-    def close_in(self, tx: Any, seq: int, closed: bytes, now_ms: int) -> None:
+    def close_in(self, tx: Any, seq: int, closed: bytes, now_ms: int, frames: bytes | None) -> None:
         row = self.rows[seq - 1]
-        self.rows[seq - 1] = LedgerRow(
-            row.seq, row.digest, row.request_id, row.peer_id, row.purpose, row.at_ms, row.entry, row.outgoing, closed,
-            now_ms,
-        )
+        self.rows[seq - 1] = replace(row, closed=closed, closed_ms=now_ms, frames=frames)
+
+    async def receipts(self, first_seq: int, last_seq: int) -> Sequence[ReceiptRow]:
+        return [one for one in self.signed if first_seq <= one.seq <= last_seq]
+
+    async def add_receipt(self, peer_id: str, receipt: Receipt, now_ms: int) -> bool:
+        wanted = (peer_id, receipt.purpose, receipt.request_id.hex())
+        fits = [row for row in self.rows if (row.peer_id, row.purpose, row.request_id) == wanted]
+        if not fits:
+            return False
+        self.signed.append(
+            ReceiptRow(fits[-1].seq, receipt.digest, receipt.size_bytes, receipt.signature, now_ms))
+        return True
+
+    async def kept_before(self, before_ms: int, limit: int) -> Sequence[LedgerRow]:
+        old = [row for row in self.rows if row.at_ms < before_ms and row.closed is not None]
+        return [row for row in old if row.dropped is None][:limit]
+
+    async def kept_of(self, conversation: str) -> Sequence[LedgerRow]:
+        return [row for row in self.rows if row.conversation == conversation and row.dropped is None]
+
+    async def drop_kept(self, notes: Sequence[tuple[int, bytes]]) -> int:
+        for seq, note in notes:
+            self.rows[seq - 1] = replace(self.rows[seq - 1], outgoing=None, frames=None, dropped=note)
+        return len(notes)
+
+    async def prunable(self, before_ms: int) -> Head | None:
+        return None
+
+    async def prune(self, upto: Head, record: bytes) -> int:
+        return 0
+
+    async def checkpoint(self) -> bytes | None:
+        return None
 
     async def open_row(self, peer_id: str, request_id: str) -> LedgerRow | None:
         fits = [row for row in self.rows if (row.peer_id, row.request_id, row.closed) == (peer_id, request_id, None)]

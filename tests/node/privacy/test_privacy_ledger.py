@@ -8,6 +8,7 @@ import pytest
 import trio
 from fixed import FixedClock
 from guard_bench import MemoryHeads, MemoryLedgerRows
+from nacl.secret import Aead
 
 from node.privacy.errors import LedgerBroken
 from node.privacy.ledger import Draft, Ledger
@@ -156,12 +157,19 @@ async def test_an_old_head_is_no_problem() -> None:
 
 async def test_kept_texts_may_be_dropped_but_not_swapped() -> None:
     ledger, rows, _ = await filled()
-    rows.rows[0] = replace(rows.rows[0], outgoing=None)
-    report = await ledger.verify()
-    assert report.ok
+    whole = rows.rows[0]
+    rows.rows[0] = replace(whole, outgoing=None)            # taken out by somebody else: no note says why
+    assert (await ledger.verify()).problems == ("entry 1: its kept texts were taken out",)
+    rows.rows[0] = whole
+    assert await ledger.drop_older(2**53) == 3              # the closed ones
+    assert (await ledger.verify()).ok
     view = await ledger.view(1)
     assert view is not None
-    assert view.texts is None
+    assert (view.texts, view.bodies) == (None, None)
+    assert view.dropped is not None
+    assert view.dropped.why == "age"
+    rows.rows[2] = replace(rows.rows[2], dropped=rows.rows[0].dropped)     # the note of another entry
+    assert any("entry 3:" in problem for problem in (await ledger.verify()).problems)
     other = await ledger.append(draft(9, texts=("other",)))
     rows.rows[1] = replace(rows.rows[1], outgoing=rows.rows[other.seq - 1].outgoing)
     assert any("entry 2:" in problem for problem in (await ledger.verify()).problems)
@@ -170,7 +178,7 @@ async def test_kept_texts_may_be_dropped_but_not_swapped() -> None:
 async def test_texts_that_the_entry_does_not_name_are_found() -> None:
     ledger, rows, _ = await filled()
     body = msgspec.msgpack.encode(("forged",))
-    sealed = bytes(ledger._box.encrypt(body, b"kith-ledger-texts|2"))
+    sealed = bytes(Aead(SEAL).encrypt(body, b"kith-ledger-texts|2"))
     rows.rows[1] = replace(rows.rows[1], outgoing=sealed)
     assert any("kept texts" in problem for problem in (await ledger.verify()).problems)
 
