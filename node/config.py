@@ -17,8 +17,9 @@ from offload.upstream_errors import UpstreamMisconfigured
 from offload.upstream_place import parse_place
 
 __all__ = [
-    "Config", "Explained", "LogConfig", "MailConfig", "ModelsConfig", "NetConfig", "NodeConfig", "Origin",
-    "SearchConfig", "Settings", "SourcesConfig", "UpstreamConfig", "known_keys", "load", "parse", "set_value",
+    "Config", "Explained", "IntentsConfig", "LogConfig", "MailConfig", "ModelsConfig", "ModesConfig", "NetConfig",
+    "NodeConfig", "Origin", "SearchConfig", "Settings", "SourcesConfig", "UpstreamConfig", "known_keys", "load",
+    "parse", "set_value",
 ]
 
 ENV_PREFIX = "KITH_"
@@ -80,6 +81,11 @@ class NodeConfig:
     drain_s: int = _setting(
         20, "seconds that running answers for peers get to end when the node is stopped", _within(0, 600)
     )
+    memory_max_mb: int = _setting(
+        0, "memory that the service may take in all, models included; 0: no limit (kith service install writes it)",
+        _within(0, 2**20),
+    )
+    keep_awake: bool = _setting(True, "keep this machine from falling asleep while it computes for peers")
     api_port: int = _setting(0, "local web and API port on 127.0.0.1; 0 is off", _within(0, 65535))
 
 
@@ -91,6 +97,31 @@ class NetConfig:
     port: int = _setting(0, "TCP port for peers; 0 chooses one and keeps it", _within(0, 65535))
     pair_lan: bool = _setting(True, "listen on the local network while pairing, and from then on once paired")
     discovery: bool = _setting(False, "announce this node on the local network all the time, not only while pairing")
+
+
+@dataclass(frozen=True, slots=True)
+class ModesConfig:
+    """What hints do to the mode that you chose."""
+
+    metered: Literal["stay", "lan", "offline"] = _setting(
+        "stay", "on a metered connection: stay, or go down to lan or offline")
+    metered_interfaces: tuple[str, ...] = _setting(
+        ("wwan*", "ppp*", "rmnet*"), "names of interfaces that cost by the byte")
+    low_battery: Literal["stay", "lan", "offline"] = _setting(
+        "stay", "on a low battery: stay, or go down to lan or offline")
+    low_battery_percent: int = _setting(15, "what counts as low", _within(1, 99))
+
+
+@dataclass(frozen=True, slots=True)
+class IntentsConfig:
+    """Requests that wait for a better answer (kith queue)."""
+
+    queue: Literal["named", "away", "never"] = _setting(
+        "named", "what is queued for an upgrade: what you sent --later or to a peer that is away (named), also what "
+        "was answered here because every peer was away (away), or only --later (never)")
+    keep_days: int = _setting(7, "how long a request waits for its better answer", _within(1, 365))
+    notify: Literal["auto", "on", "off"] = _setting(
+        "auto", "tell you on the desktop that an answer came, without its text; auto: where there is a display")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +192,8 @@ class Settings:
 
     node: NodeConfig = field(default_factory=NodeConfig)
     net: NetConfig = field(default_factory=NetConfig)
+    modes: ModesConfig = field(default_factory=ModesConfig)
+    intents: IntentsConfig = field(default_factory=IntentsConfig)
     models: ModelsConfig = field(default_factory=ModelsConfig)
     upstream: UpstreamConfig = field(default_factory=UpstreamConfig)
     sources: SourcesConfig = field(default_factory=SourcesConfig)

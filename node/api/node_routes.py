@@ -1,4 +1,4 @@
-"""Routes about the node itself: how it is, its mode, its end.
+"""Routes about the node itself: how it is, its figures, its mode, its end.
 
 HTTP in, one service call, JSON out. Must not know how a service does its work.
 """
@@ -7,12 +7,14 @@ from typing import Any
 
 import msgspec
 from starlette.requests import Request
+from starlette.responses import Response
 
 from node.api.exchange import Counter, Row, read_body, reply
 
 __all__ = ["NodeRoutes"]
 
 NOT_READY = 503
+PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class ModeChange(msgspec.Struct, forbid_unknown_fields=True):
@@ -33,6 +35,8 @@ class NodeRoutes:
             ("GET", "/v1/status", self.status),
             ("GET", "/v1/health", self.health),
             ("GET", "/v1/doctor", self.doctor),
+            ("GET", "/metrics", self.metrics),
+            ("GET", "/v1/mode", self.mode_now),
             ("PUT", "/v1/mode", self.mode),
             ("POST", "/v1/stop", self.stop),
         ]
@@ -46,6 +50,12 @@ class NodeRoutes:
 
     async def doctor(self, _: Request) -> Any:
         return await self._at.services.node.doctor()
+
+    async def metrics(self, _: Request) -> Any:
+        return Response(await self._at.part("measuring").text(), headers={"Content-Type": PROMETHEUS_TEXT})
+
+    async def mode_now(self, _: Request) -> Any:
+        return self._at.services.node.mode_now()
 
     async def mode(self, request: Request) -> Any:
         return await self._at.services.node.set_mode(read_body(request, ModeChange).mode)

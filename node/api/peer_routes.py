@@ -40,6 +40,13 @@ class PingInput(msgspec.Struct, forbid_unknown_fields=True):
     timeout_s: Annotated[float, msgspec.Meta(gt=0, le=60)] = 5.0
 
 
+class WakeInput(msgspec.Struct, forbid_unknown_fields=True):
+    """Body of POST /v1/peers/{name}/wake; hardware: its network card's address, kept for later."""
+
+    hardware: str | None = None
+    wait_s: Annotated[float, msgspec.Meta(ge=0, le=600)] = 60.0
+
+
 class PeerRoutes:
     """The handlers, bound to the services of one node."""
 
@@ -55,6 +62,7 @@ class PeerRoutes:
             ("POST", "/v1/peers/{name:str}/trust", self.trust),
             ("DELETE", "/v1/peers/{name:str}", self.forget),
             ("POST", "/v1/peers/{name:str}/ping", self.ping),
+            ("POST", "/v1/peers/{name:str}/wake", self.wake),
             ("GET", "/v1/peers/{name:str}/grant", self.grant),
             ("PATCH", "/v1/peers/{name:str}/grant", self.grant_edit),
             ("DELETE", "/v1/peers/{name:str}/grant", self.grant_revoke),
@@ -81,6 +89,12 @@ class PeerRoutes:
 
     async def ping(self, request: Request) -> Any:
         return await self._at.part("peers").ping(request.path_params["name"], read_body(request, PingInput).timeout_s)
+
+    async def wake(self, request: Request) -> Any:
+        body = read_body(request, WakeInput)
+        return await self._at.part("waking").wake(
+            request.path_params["name"], hardware=body.hardware, wait_s=body.wait_s
+        )
 
     async def grant(self, request: Request) -> Any:
         return await self._at.part("granting").show(request.path_params["name"])

@@ -11,6 +11,10 @@ from typing import Any, Protocol
 
 import msgspec
 
+from node.api.events import Events
+from node.api.machine_views import WakeView
+from node.api.mode_views import ModeView
+from node.api.queue_ports import Queue
 from node.api.views import (
     ConversationView,
     DoctorView,
@@ -46,6 +50,7 @@ __all__ = [
     "GrantChange",
     "Granting",
     "Ledger",
+    "Measuring",
     "Messages",
     "Models",
     "NodeControl",
@@ -54,6 +59,7 @@ __all__ = [
     "Peers",
     "Searching",
     "Services",
+    "Waking",
 ]
 
 Emit = Callable[[Mapping[str, Any]], Awaitable[None]]
@@ -95,6 +101,10 @@ class NodeControl(Protocol):
 
     async def doctor(self) -> DoctorView:
         """All checks, within their own deadlines."""
+        ...
+
+    def mode_now(self) -> ModeView:
+        """The mode that was chosen, the one in force, and why. Raises Starting."""
         ...
 
     async def set_mode(self, mode: str) -> dict[str, Any]:
@@ -213,7 +223,7 @@ class Models(Protocol):
         ...
 
     async def add(self, source: str, emit: Emit) -> None:
-        """Add a file, a folder's files, or one of a hub; events progress, skipped, added."""
+        """Add a file, a folder's files, or one of a peer or a hub; events progress, skipped, added."""
         ...
 
     async def remove(self, name: str) -> ModelView:
@@ -249,6 +259,22 @@ class Bench(Protocol):
 
     async def run(self, plan: BenchPlan, emit: Emit) -> None:
         """Measure; events row and bench."""
+        ...
+
+
+class Waking(Protocol):
+    """Machines of peers that sleep."""
+
+    async def wake(self, name: str, *, hardware: str | None, wait_s: float) -> WakeView:
+        """Wake one over the local network and wait until it is here."""
+        ...
+
+
+class Measuring(Protocol):
+    """The node's figures for a monitoring system."""
+
+    async def text(self) -> bytes:
+        """One scrape in Prometheus' text form, version 0.0.4."""
         ...
 
 
@@ -313,6 +339,10 @@ class Services:
     """Everything the routes may reach; parts are None until they have started."""
 
     node: NodeControl
+    measuring: Measuring | None = None
+    events: Events | None = None
+    queue: Queue | None = None
+    waking: Waking | None = None
     asking: Asking | None = None
     pairing: Pairing | None = None
     peers: Peers | None = None

@@ -54,6 +54,15 @@ class NodeClient:
         with contextlib.closing(connection), self._talking():
             return _decode(response.read())
 
+    def text(self, path: str) -> str:
+        """The reply of one GET that is not JSON."""
+        connection, response = self._send("GET", path, None)
+        with contextlib.closing(connection):
+            data = self._read(response)
+        if response.status >= 400:
+            raise _refusal(data)
+        return data.decode()
+
     def post(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """The JSON reply of one POST."""
         return self._call("POST", path, body or {})

@@ -31,8 +31,10 @@ def _path(name: str) -> Path:
 
 def _text() -> str:
     """The unit for this environment; systemd waits longer than the node lets answers end."""
-    drain_s = load(Paths.from_env(os.environ, Path.home()).config_file, os.environ).settings.node.drain_s
-    return unit_text(find_kith(), os.environ, stop_s=drain_s + LEAVING_S)
+    node = load(Paths.from_env(os.environ, Path.home()).config_file, os.environ).settings.node
+    return unit_text(
+        find_kith(), os.environ, stop_s=node.drain_s + LEAVING_S, memory_max_mb=node.memory_max_mb
+    )
 
 
 def _runs(at: Session) -> bool:

@@ -38,7 +38,7 @@ RestartSec=3
 RestartPreventExitStatus=2 70
 # A model that outgrows the memory is killed and started again; the node lives on.
 OOMPolicy=continue
-TasksMax=4096
+{memory}TasksMax=4096
 LimitCORE=0
 UMask=0077
 NoNewPrivileges=true
@@ -77,12 +77,13 @@ def find_kith() -> Path:
     return found
 
 
-def unit_text(kith: Path, environ: Mapping[str, str], *, stop_s: int = 60) -> str:
-    """The unit's text. The variables that say where this node lives are passed on."""
+def unit_text(kith: Path, environ: Mapping[str, str], *, stop_s: int = 60, memory_max_mb: int = 0) -> str:
+    """The unit's text. The variables that say where this node lives are passed on; memory_max_mb 0 is no limit."""
     lines = [f"Environment={_quoted(f'{name}={environ[name]}')}\n" for name in PASSED_ON if environ.get(name)]
+    memory = f"MemoryMax={memory_max_mb}M\n" if memory_max_mb else ""
     if "$" in str(kith):  # the one word of a command in which systemd has no way to write it
         raise CommandFailure(f"the path {kith} holds a $", hint="Install kith under another path.")
-    return _UNIT.format(command=_quoted(str(kith)), environment="".join(lines), stop_s=stop_s)
+    return _UNIT.format(command=_quoted(str(kith)), environment="".join(lines), stop_s=stop_s, memory=memory)
 
 
 def unit_path(name: str, environ: Mapping[str, str], home: Path) -> Path:

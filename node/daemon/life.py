@@ -12,6 +12,7 @@ from functools import partial
 import trio
 
 from node.api.app import build_app
+from node.api.events import Events
 from node.api.ports import Services
 from node.api.questions import Questions
 from node.api.server import serve_api
@@ -25,6 +26,7 @@ from node.daemon.doctor import MISSING_KEY
 from node.daemon.evaluation import Evaluating
 from node.daemon.lan import lan_addresses
 from node.daemon.messages import Messages
+from node.daemon.metrics import Metrics, MetricSources
 from node.daemon.pairing import Pairing
 from node.daemon.parts import Parts, build_parts
 from node.daemon.persevering import Persevering
@@ -32,9 +34,10 @@ from node.identity.keystore import Identity
 from node.identity.pair import PairingDriver
 from node.net.addresses import parse
 from node.paths import Paths
-from node.store import approvals, mail, settings
+from node.store import approvals, mail, settings, usage
 from node.store.database import Database
 from node.store.schema import INDEX, KITH
+from node.store.usage import DayUsage
 from offload.errors import OffloadError
 from offload.ports import EngineHealth
 
@@ -48,7 +51,7 @@ RETRY_S = 30.0
 ADVERT_EVERY = 5
 GOODBYE_S = 1.0
 CLOSE_S = 5.0
-CRASHED_PURPOSES = frozenset({"infer", "query", "answer", "hub"})  # a message's entry stays open until it is delivered
+CRASHED_PURPOSES = frozenset({"infer", "query", "answer", "hub", "model"})  # a message's stays open until delivered
 
 
 class Node:
@@ -69,7 +72,8 @@ class Node:
         self._control = Control(node.name, identity.peer_id, node.mode, composition.clock, self._stopping.set)
         self._control.stopping = self._stopping.is_set
         self._questions = Questions(lambda: new_id(composition.entropy))
-        self._services = Services(node=self._control)
+        self._events = Events()
+        self._services = Services(node=self._control, events=self._events)
 
     async def run(self) -> None:
         """Live until told to stop by a signal or over the API. Raises KithError when it cannot start."""
@@ -103,6 +107,7 @@ class Node:
         parts = build_parts(
             config=self._config, paths=self._paths, identity=self._identity, database=database, index=index,
             questions=self._questions, composition=self._composition, mode=self._config.settings.node.mode,
+            events=self._events,
         )
         now_ms = int(self._composition.clock.now().timestamp() * 1000)
         await database.write(approvals.close_pending, now_ms)
@@ -126,6 +131,7 @@ class Node:
             nursery.start_soon(self._index, parts)
             listen = await self._listen_addresses(database)
             await nursery.start(partial(parts.networking.run, listen, any_port=not self._config.settings.net.port))
+            nursery.start_soon(parts.mode_desk.run)
             nursery.start_soon(self._keep_port, parts, database)
             await self._stopping.wait()
             log.info("stopping")
@@ -133,6 +139,7 @@ class Node:
             self._drained.set()
             with trio.move_on_after(GOODBYE_S):
                 await parts.networking.leave("shutdown")
+            await parts.upkeep.close()
             nursery.cancel_scope.cancel()
 
     async def _note_missing(self, parts: Parts, database: Database) -> None:
@@ -164,17 +171,12 @@ class Node:
         control.stage = lambda: networking.stage
         control.mode = lambda: networking.mode
         control.addresses = networking.addresses
-        control.switch = lambda mode: self._switch(parts, mode)
+        control.switch = parts.mode_desk.switch
+        control.mode_view = parts.mode_desk.view
         control.look = parts.doctor.look
         control.readiness = parts.readiness
         control.peers = lambda: tuple(parts.roster.screens(self._waiting))
         self._waiting: dict[str, int] = {}
-
-    async def _switch(self, parts: Parts, mode: str) -> int:
-        """Change the mode, now and for the next start."""
-        closed = await parts.networking.set_mode(mode)
-        await trio.to_thread.run_sync(set_value, self._paths.config_file, "node.mode", mode)
-        return closed
 
     def _attach_services(self, parts: Parts, database: Database) -> None:
         composition = self._composition
@@ -191,6 +193,8 @@ class Node:
         services.asking = Asking(parts.agent, parts.conversations)
         services.pairing = pairing
         services.peers = parts.roster
+        services.waking = parts.waking
+        services.measuring = self._metrics(parts, database)
         services.granting = parts.grant_desk
         services.offloading = parts.explainer
         services.ledger = parts.ledger_desk
@@ -202,6 +206,19 @@ class Node:
         )
         services.searching = parts.searching
         services.conversations = parts.conversations
+
+    def _metrics(self, parts: Parts, database: Database) -> Metrics:
+        async def restarts() -> int:
+            health = await _health(parts)
+            return health.restarts if health else 0
+
+        async def used_today() -> list[DayUsage]:
+            return await database.read(usage.days, self._composition.clock.now().date().isoformat())
+
+        return Metrics(MetricSources(
+            status=self._control.status, health=partial(self._control.health, probe=False), restarts=restarts,
+            traffic=parts.traffic.by_kind, used_today=used_today,
+        ))
 
     # -- listening --
 
@@ -239,9 +256,9 @@ class Node:
 
     async def _keep_figures(self, parts: Parts, database: Database) -> None:
         """Refresh what status shows, expire old messages, and tell peers of changed models."""
-        reading, expiring, telling = map(
-            Persevering, ("reading the figures", "expiring old messages", "reading the models")
-        )
+        reading, expiring, telling, tending = map(Persevering, (
+            "reading the figures", "expiring old messages", "reading the models", "looking after the machine's sleep",
+        ))
         ready = False
         rounds = 0
         while True:
@@ -249,6 +266,7 @@ class Node:
                 ready = True
                 self._on_ready()
             await reading.attempt(partial(self._read_figures, parts, database))
+            await tending.attempt(parts.upkeep.tick)
             if rounds % ADVERT_EVERY == 0:
                 await expiring.attempt(parts.outbox.expire)
                 await telling.attempt(partial(_tell_of_models, parts))

@@ -20,6 +20,7 @@ from node.agent.skills.see_availability import SeeAvailability
 from node.agent.skills.work_out import WorkOut
 from node.agent.tools.builtin import builtin_tools
 from node.agent.turn import AgentParts, AgentSettings
+from node.api.events import Events
 from node.api.questions import Questions
 from node.clock import new_id
 from node.config import Config, set_value
@@ -34,6 +35,10 @@ from node.daemon.history_cases import HistoryCases
 from node.daemon.hub import HubDesk
 from node.daemon.ledger import LedgerDesk
 from node.daemon.local_model import OwnModel
+from node.daemon.logind import LogindBlocker
+from node.daemon.machine_sleep import AwakeWhileServing, SleepWatch
+from node.daemon.mode_desk import ModeDesk
+from node.daemon.model_copies import CatalogueFiles, CopyDesk
 from node.daemon.models import ModelShelf
 from node.daemon.networking import Networking, Wiring
 from node.daemon.outside import Outside
@@ -44,8 +49,10 @@ from node.daemon.readiness import Readiness
 from node.daemon.searching import Openings, PassageGuard, QueryDesk, Searching, StoredShares
 from node.daemon.serving import Serving
 from node.daemon.thinker import Thinker
+from node.daemon.upkeep import Upkeep
 from node.daemon.usage import StoredUsage
 from node.daemon.vault import FollowingVault
+from node.daemon.waking import Waking
 from node.identity.keystore import Identity
 from node.identity.peerbook import PeerBook
 from node.mail.deliver import Deliverer
@@ -58,12 +65,14 @@ from node.privacy.ledger import Ledger
 from node.privacy.ledger_head import FileHeadKeeper, SeedSigner
 from node.privacy.ledger_rows import StoredLedgerRows
 from node.privacy.nets import SecretsNet
+from node.privacy.traffic import Traffic
 from node.scan.client import ScanWorker
 from node.sources.searchable import SearchableFolders
 from node.store.database import Database
 from node.store.fts import FtsIndex
 from node.zone import owner_zone
 from offload.joined_engine import JoinedEngine
+from offload.model_server import ModelServer
 from offload.quota import QuotaBook
 from offload.server import InferenceServer
 from protocol.channel import FrameChannel
@@ -83,6 +92,7 @@ class Parts:
     scan: ScanWorker
     gate: Gate
     networking: Networking
+    mode_desk: ModeDesk
     roster: Roster
     serving: Serving
     deliverer: Deliverer
@@ -103,6 +113,9 @@ class Parts:
     readiness: Readiness
     outside: Outside | None
     history: HistoryCases
+    upkeep: Upkeep
+    traffic: Traffic
+    waking: Waking
 
 
 class PairSlot:
@@ -118,7 +131,7 @@ async def _refuse(channel: FrameChannel) -> None:
 
 def build_parts(
     *, config: Config, paths: Paths, identity: Identity, database: Database, index: Database, questions: Questions,
-    composition: Composition, mode: str,
+    composition: Composition, mode: str, events: Events,
 ) -> Parts:
     """All parts of one node. Raises ConfigError for settings that name nothing usable."""
     clock, entropy = composition.clock, composition.entropy
@@ -139,10 +152,13 @@ def build_parts(
         seal_key=identity.subkey("ledger-seal"), clock=clock,
     )
     shares = StoredShares(database)
-    egress = Egress(inspector=inspector, ledger=ledger, shares=shares, new_id=fresh_id, observer=composition.tap)
-
     built = build_engine(config, paths, identity, entropy)
     engine = built.engine
+    digest_cache = paths.state_dir / "digests.json"
+    model_files = CatalogueFiles(built.model_folders, digest_cache)
+    egress = Egress(
+        inspector=inspector, ledger=ledger, shares=shares, new_id=fresh_id, observer=composition.tap, blobs=model_files)
+
     scan = ScanWorker()
 
     async def style_of(digest: str | None) -> str:
@@ -153,6 +169,7 @@ def build_parts(
         await roster.cut(peer_id)
         if await book.get(peer_id) is None:
             await engine.forget(peer_id)
+            await waking.forget(peer_id)
 
     roster: Roster
     book = PeerBook(
@@ -170,8 +187,8 @@ def build_parts(
     roster.networking = networking
 
     shelf = ModelShelf(
-        engine, built.model_folders, paths.state_dir / "digests.json",
-        HubDesk(settings.models.hub, ledger, lambda: networking.mode, fresh_id),
+        engine, built.model_folders, digest_cache,
+        HubDesk(settings.models.hub, ledger, lambda: networking.mode, fresh_id), CopyDesk(networking, roster, entropy),
         lambda model: set_value(paths.config_file, "models.default", model),
     )
     outside: Outside | None = None
@@ -236,13 +253,27 @@ def build_parts(
         receiver=Receiver(database, clock, lambda peer_id, message_id: None),
         deliverer=deliverer,
         pair=lambda channel: pair.serve(channel),
+        model_files=ModelServer(model_files, grants, partial(refused, service="models")),
     )
+    waking = Waking(database, roster, egress.traffic, clock, lambda: networking.mode)
+
+    async def note_contact(peer_id: str) -> None:
+        await roster.note_contact(peer_id)
+        await waking.note(peer_id)
+
+    serving.on_contact = note_contact
+    upkeep = Upkeep(
+        AwakeWhileServing(LogindBlocker(), clock) if settings.node.keep_awake else None, SleepWatch(),
+        serving=lambda: inference.active > 0, call_everyone=networking.wake_all,
+    )
+    mode_desk = ModeDesk(networking, roster, settings, paths.config_file, clock, events)
     doctor = Doctor(
         paths=paths, clock=clock, database=database, ledger=ledger, engine=engine, scan=scan,
         calendars=sources.calendars, contacts=sources.contacts, vault=vault, unknown_env=config.unknown_env,
     )
     return Parts(
-        engine=engine, scan=scan, gate=gate, networking=networking, roster=roster, serving=serving,
+        engine=engine, scan=scan, gate=gate, networking=networking, mode_desk=mode_desk, roster=roster,
+        serving=serving,
         deliverer=deliverer, outbox=Outbox(database, egress, clock, entropy), agent=agent,
         conversations=Conversations(database, egress.forget, lambda: engine.forget("owner")), ledger=ledger,
         ledger_desk=LedgerDesk(ledger, roster, clock, {outside.peer_id: outside.name} if outside else {}),
@@ -250,5 +281,6 @@ def build_parts(
         grant_desk=grant_desk, inference=inference,
         explainer=Explainer(thinker, engine, roster, lambda: networking.mode),
         readiness=Readiness(engine, clock, fresh_id), outside=outside,
+        upkeep=upkeep, traffic=egress.traffic, waking=waking,
         history=HistoryCases(database, registry, owner_zone(settings.sources.time_zone)),
     )

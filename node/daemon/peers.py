@@ -8,6 +8,8 @@ a peer is here while its link beats. Must not know streams or what is asked of a
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+import trio
+
 from node.agent.tools.peers import PeerEntry
 from node.api.views import PeerView as PeerScreen
 from node.api.views import PingView
@@ -77,6 +79,7 @@ class Roster:
         self._style_of = style_of
         self._states: dict[str, _State] = {}
         self.networking: Networking | None = None
+        self._arrived = trio.Event()
         self.end_streams: Callable[[str], Awaitable[None]] = _nothing
         """Ends what runs for a peer and tells it why, before its connection is dropped. Bounded."""
         self.on_change: Callable[[str, bool], None] = lambda peer_id, present: None
@@ -122,6 +125,8 @@ class Roster:
             return
         state.refusal = None
         state.presence = Presence(event.address, event.rtt_ms, event.hello.models, frozenset(event.hello.capabilities))
+        self._arrived.set()
+        self._arrived = trio.Event()
         self.on_change(event.peer_id, True)
 
     def link_down(self, event: LinkDown) -> None:
@@ -164,15 +169,30 @@ class Roster:
         state = self._states.get(peer_id)
         return state is not None and state.presence is not None
 
+    async def wait_for(self, peer_id: str) -> None:
+        """Return once the peer is here. No deadline of its own."""
+        while not self.is_present(peer_id):
+            await self._arrived.wait()
+
     def allows_us(self, peer_id: str) -> frozenset[str] | None:
         """What a present peer lets this node use, as it greeted; None when it is not here."""
         state = self._states.get(peer_id)
         return state.presence.capabilities if state is not None and state.presence is not None else None
 
+    def adverts(self, peer_id: str) -> tuple[ModelAdvert, ...]:
+        """The models that a present peer tells this node of."""
+        state = self._states.get(peer_id)
+        return state.presence.models if state is not None and state.presence is not None else ()
+
     def rtt_ms(self, peer_id: str) -> float | None:
         """The round trip to a peer as it was measured when it came; None when it is not here."""
         state = self._states.get(peer_id)
         return state.presence.rtt_ms if state is not None and state.presence is not None else None
+
+    def address_of(self, peer_id: str) -> str | None:
+        """Where a present peer really is; None when it is not here, or came by a way that tells no address."""
+        state = self._states.get(peer_id)
+        return (state.presence.address or None) if state is not None and state.presence is not None else None
 
     def granting(self, service: str) -> list[str]:
         """Present peers that let this node use a service."""

@@ -17,17 +17,20 @@ from node.daemon.persevering import Persevering
 from node.mail.deliver import Deliverer
 from node.mail.receive import Receiver
 from node.net.events import LinkDown, LinkUp, ModelsAdvertised, NetEvent, Refused
+from offload.model_server import ModelServer
 from offload.ports import Engine
 from offload.server import InferenceServer
 from protocol.channel import FrameChannel
 from protocol.frames.link import Hello, ModelAdvert
-from protocol.grants import permits
-from protocol.names import INFER, LINK, MAIL, PAIR, PROTOCOLS, QUERY
+from protocol.grants import Grant, Service, permits
+from protocol.names import INFER, LINK, MAIL, MODEL, PAIR, PROTOCOLS, QUERY
 from search.server import QueryServer
 
 __all__ = ["Serving"]
 
 log = logging.getLogger(__name__)
+
+_MODEL_SERVICES: tuple[Service, ...] = ("infer", "models")
 
 
 class Serving:
@@ -44,10 +47,12 @@ class Serving:
         self._contacts, self._contacted = trio.open_memory_channel[str](256)
         self._routes: dict[str, Callable[[FrameChannel], Awaitable[None]]] = {}
         self._deliverer: Deliverer | None = None
+        self.on_contact: Callable[[str], Awaitable[None]] = self._roster.note_contact
+        """What is written down of a peer that has just greeted."""
 
     def attach(
         self, *, networking: Networking, inference: InferenceServer, queries: QueryServer, receiver: Receiver,
-        deliverer: Deliverer, pair: Callable[[FrameChannel], Awaitable[None]],
+        deliverer: Deliverer, pair: Callable[[FrameChannel], Awaitable[None]], model_files: ModelServer,
         on_refusal: Callable[[str, str], None] = lambda peer_id, code: None,
     ) -> None:
         """Wire the services to their protocol ids. on_refusal(peer_id, code): mail was refused."""
@@ -57,7 +62,7 @@ class Serving:
         self._receiver = receiver
         self._routes = {
             LINK: networking.serve_link, INFER: inference.serve, QUERY: queries.serve, MAIL: self._take_mail,
-            PAIR: pair,
+            PAIR: pair, MODEL: model_files.serve,
         }
 
     async def on_channel(self, channel: FrameChannel) -> None:
@@ -82,7 +87,7 @@ class Serving:
         services = grant.services if grant is not None else ()
         models = tuple(
             advert for advert in self._adverts
-            if grant is not None and permits(grant, "infer", model_name=advert.name, model_digest=advert.digest)
+            if grant is not None and _may_use(grant, advert)
         )
         return Hello(self._node_name, version("kith-node"), PROTOCOLS, tuple(services), models)
 
@@ -133,4 +138,10 @@ class Serving:
         task_status.started()
         noting = Persevering("noting a contact")
         async for peer_id in self._contacted:
-            await noting.attempt(partial(self._roster.note_contact, peer_id))
+            await noting.attempt(partial(self.on_contact, peer_id))
+
+
+def _may_use(grant: Grant, advert: ModelAdvert) -> bool:
+    """Whether the peer may ask this model, or copy its file."""
+    return any(
+        permits(grant, service, model_name=advert.name, model_digest=advert.digest) for service in _MODEL_SERVICES)

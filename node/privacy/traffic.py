@@ -31,6 +31,14 @@ class Traffic:
         """Kind -> count for one peer."""
         return {kind: count for (peer, kind), count in self._counts.items() if peer == peer_id}
 
+    def by_kind(self) -> Mapping[str, Count]:
+        """Kind -> count over all peers."""
+        found: dict[str, Count] = {}
+        for (_, kind), count in self._counts.items():
+            old = found.get(kind, Count())
+            found[kind] = Count(old.frames + count.frames, old.bytes + count.bytes)
+        return found
+
     def total_bytes(self) -> int:
         """Everything to everyone."""
         return sum(count.bytes for count in self._counts.values())

@@ -86,6 +86,8 @@ def test_what_the_unit_starts_is_a_node_that_becomes_ready_and_stops_in_order(ho
         assert (status, view["state"], view["ready"]) == (200, "ready", True), view
         assert view["last_token_age_s"] >= 0
         assert look(paths.socket, "/v1/health")[0] == 200
+        figures = NodeClient(paths.socket).text("/metrics").splitlines()
+        assert {"kith_ready 1.0", 'kith_mode{mode="lan"} 1.0', "kith_engine_restarts_total 0.0"} <= set(figures)
         checks = NodeClient(paths.socket).get("/v1/doctor")["checks"]
         box = next(check for check in checks if check["name"] == "engine box")
         assert box["state"] == "ok", box  # under no_new_privs as well

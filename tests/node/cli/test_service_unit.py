@@ -197,6 +197,12 @@ def test_the_unit_runs_this_environments_kith_and_passes_the_home_on() -> None:
     assert unit_path("kith", {}, Path("/home/x")) == Path("/home/x/.config/systemd/user/kith.service")
 
 
+def test_a_memory_limit_stands_in_the_unit_only_when_one_is_set(machine: Machine) -> None:
+    assert "MemoryMax" not in machine.run("install", "--print").stdout
+    limited = machine.run("install", "--print", KITH_NODE_MEMORY_MAX_MB="6000").stdout
+    assert "MemoryMax=6000M" in limited.splitlines()
+
+
 def test_a_machine_without_systemd_is_no_crash() -> None:
     outcome = systemctl("x", program="no-such-program-here")
     assert (outcome.done, outcome.code) == (False, None)
