@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from node.api.asking_routes import AskingRoutes
+from node.api.event_routes import EventRoutes
 from node.api.exchange import Counter, Handler, Row, reply, take_body
 from node.api.failures import HTTP_STATUS, UsageFault, describe_failure
 from node.api.mail_routes import MailRoutes
@@ -23,11 +24,12 @@ from node.api.peer_routes import PeerRoutes
 from node.api.ports import Services
 from node.api.privacy_routes import PrivacyRoutes
 from node.api.questions import Questions
+from node.api.queue_routes import QueueRoutes
 
 __all__ = ["build_app"]
 
 SOCKET_HOST = "kith"
-GROUPS = (NodeRoutes, AskingRoutes, PeerRoutes, PrivacyRoutes, ModelRoutes, MailRoutes)
+GROUPS = (NodeRoutes, AskingRoutes, PeerRoutes, PrivacyRoutes, ModelRoutes, MailRoutes, EventRoutes, QueueRoutes)
 
 log = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from node.api.failures import Starting
+from node.api.mode_views import ModeView
 from node.api.views import DoctorView, HealthView, PeerView, StatusView
 from node.clock import Clock
 from node.daemon.readiness import Readiness
@@ -48,6 +49,7 @@ class Control:
         self.addresses: Callable[[], list[str]] = list
         self.peers: Callable[[], tuple[PeerView, ...]] = tuple
         self.switch: Callable[[str], Awaitable[int]] | None = None
+        self.mode_view: Callable[[], ModeView] | None = None
         self.stopping: Callable[[], bool] = lambda: False
         self.readiness: Readiness | None = None
         self.look: Callable[[], Awaitable[DoctorView]] | None = None
@@ -77,21 +79,30 @@ class Control:
             raise Starting(f"The node is still starting ({self.stage()}).")
         return await self.look()
 
+    def mode_now(self) -> ModeView:
+        """The mode and why. Raises Starting."""
+        if self.mode_view is None:
+            raise Starting(f"The node is still starting ({self.stage()}).")
+        return self.mode_view()
+
     async def set_mode(self, mode: str) -> dict[str, Any]:
-        """Switch the mode. Raises UsageError, Starting."""
+        """Switch the mode. Raises UsageError, Starting, ListenError (the mode is as before then)."""
         if mode not in MODES:
             raise UsageError(f"{mode!r} is no mode.", hint=f"Choose one of: {', '.join(MODES)}")
         if self.switch is None:
             raise Starting(f"The node is still starting ({self.stage()}).")
         before = self.mode()
         closed = await self.switch(mode)
-        if mode == before:
+        after = self.mode()
+        if after != mode:
+            text = self.mode_now().why
+        elif mode == before:
             text = "unchanged"
         elif mode == "offline":
             text = f"{closed} peers closed; messages wait; the agent works on"
         else:
             text = "peers are being called"
-        return {"from": before, "to": mode, "text": text}
+        return {"from": before, "to": after, "chosen": mode, "text": text}
 
     def stop(self) -> None:
         """Begin an ordered shutdown."""

@@ -17,7 +17,7 @@ from node.daemon.lan import may_reach
 from node.errors import PeerUnreachable
 from node.identity.keystore import Identity
 from node.net.addresses import parse
-from node.net.errors import ListenError
+from node.net.errors import AddressInUse, ListenError
 from node.net.events import Connected, NetEvent
 from node.net.gate import Gate
 from node.privacy.egress import Egress
@@ -181,7 +181,9 @@ class Networking:
             await self._settled.wait()
             failure, self._failure = self._failure, None
             if failure is not None:
-                raise failure
+                free = "See what holds it with: ss -ltnp; when it is free: "
+                hint = f"{free if isinstance(failure, AddressInUse) else ''}kith mode {mode}"
+                raise type(failure)(f"{failure.text} The mode stays offline.", hint=hint)
             return before
 
     async def refresh(self, addresses: frozenset[str]) -> None:
