@@ -1,19 +1,21 @@
-"""Reads hash-locked requirement files: one package's block, or everything but some packages.
+"""Reads hash-locked requirement files: one package's block, or everything but some packages; lists what an extra asks.
 
 Knows the text form of these files only. Must not know what the packages are for, and imports nothing but the
 standard library: it runs before anything is installed.
 
     python scripts/locks.py without NAME... < requirements.lock
+    python scripts/locks.py extra NAME < pyproject.toml
 """
 
 from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Locked", "find", "read", "without"]
+__all__ = ["Locked", "extra", "find", "read", "without"]
 
 _NAME = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
@@ -76,7 +78,15 @@ def without(text: str, names: frozenset[str]) -> str:
     return "".join(entry.text for entry in locked if entry.name not in names)
 
 
+def extra(text: str, name: str) -> str:
+    """Returns the requirements of an optional extra of a pyproject.toml, one a line. Raises LookupError for none."""
+    return "".join(f"{line}\n" for line in tomllib.loads(text)["project"]["optional-dependencies"][name])
+
+
 if __name__ == "__main__":
-    if len(sys.argv) < 3 or sys.argv[1] != "without":
-        sys.exit("usage: locks.py without NAME... < LOCK")
-    sys.stdout.write(without(sys.stdin.read(), frozenset(sys.argv[2:])))
+    if len(sys.argv) < 3 or sys.argv[1] not in ("without", "extra"):
+        sys.exit("usage: locks.py without NAME... < LOCK, or: locks.py extra NAME < pyproject.toml")
+    if sys.argv[1] == "extra":
+        sys.stdout.write(extra(sys.stdin.read(), sys.argv[2]))
+    else:
+        sys.stdout.write(without(sys.stdin.read(), frozenset(sys.argv[2:])))

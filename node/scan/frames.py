@@ -1,9 +1,10 @@
-"""What the node and its scan worker say to each other over their pipe. Must not know who sends, or how."""
+"""What the node and its two scan workers say to each other over their pipes. Must not know who sends, or how."""
 
 import msgspec
 
 __all__ = [
-    "Embed", "Order", "ScanReady", "ScanRefused", "ScanReport", "Vectors", "decode_order", "decode_report", "encode",
+    "Detect", "Embed", "Order", "ScanReady", "ScanRefused", "ScanReport", "Spans", "Vectors", "decode_order",
+    "decode_report", "encode",
 ]
 
 
@@ -14,8 +15,15 @@ class Embed(msgspec.Struct, frozen=True, tag="embed"):
     texts: list[str]
 
 
+class Detect(msgspec.Struct, frozen=True, tag="detect"):
+    """Order: what may be personal in these texts."""
+
+    number: int
+    texts: list[str]
+
+
 class ScanReady(msgspec.Struct, frozen=True, tag="ready"):
-    """Report: loaded. nets: what it can do; box and probe as for the engine's worker."""
+    """Report: loaded. nets: what it can do; dimensions: of its vectors, 0 for none; box, probe: as for the engine."""
 
     nets: list[str]
     dimensions: int
@@ -30,6 +38,13 @@ class Vectors(msgspec.Struct, frozen=True, tag="vectors"):
     data: bytes
 
 
+class Spans(msgspec.Struct, frozen=True, tag="spans"):
+    """Report: for each text, (start, end, type) of what may be personal, in any order; they may overlap."""
+
+    number: int
+    spans: list[list[tuple[int, int, str]]]
+
+
 class ScanRefused(msgspec.Struct, frozen=True, tag="refused"):
     """Report: this order failed. Says which kind of error, never a text."""
 
@@ -37,8 +52,8 @@ class ScanRefused(msgspec.Struct, frozen=True, tag="refused"):
     reason: str
 
 
-Order = Embed
-ScanReport = ScanReady | Vectors | ScanRefused
+Order = Embed | Detect
+ScanReport = ScanReady | Vectors | Spans | ScanRefused
 
 _encoder = msgspec.msgpack.Encoder()
 _orders: msgspec.msgpack.Decoder[Order] = msgspec.msgpack.Decoder(Order)
@@ -46,15 +61,15 @@ _reports: msgspec.msgpack.Decoder[ScanReport] = msgspec.msgpack.Decoder(ScanRepo
 
 
 def encode(frame: Order | ScanReport) -> bytes:
-    """The frame as msgpack."""
+    """The frame as msgpack. Raises UnicodeEncodeError for a text that is none (half of a surrogate pair)."""
     return _encoder.encode(frame)
 
 
 def decode_order(payload: bytes) -> Order:
-    """A frame to the worker. Raises msgspec.DecodeError."""
+    """A frame to a worker. Raises msgspec.DecodeError."""
     return _orders.decode(payload)
 
 
 def decode_report(payload: bytes) -> ScanReport:
-    """A frame from the worker. Raises msgspec.DecodeError."""
+    """A frame from a worker. Raises msgspec.DecodeError."""
     return _reports.decode(payload)

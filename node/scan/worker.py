@@ -1,12 +1,11 @@
 """The scan worker's own process: static vectors in a box. Run as `python -P -m node.scan.worker`.
 
-Detectors join it later as further nets; it starts without them. The only importer of search.vectors. Must not know the
-node, peers or what the vectors are for.
+The only importer of search.vectors. Must not know the node, peers or what the vectors are for.
 """
 
 import argparse
 
-from node.scan.frames import ScanReady, ScanRefused, Vectors, decode_order, encode
+from node.scan.frames import Embed, ScanReady, ScanRefused, Vectors, decode_order, encode
 from offload.child.box import enter_box, limit_memory, limit_resources, runtime_paths, tie_to_parent
 from offload.child.boxprobe import probe_box
 from offload.child.frames import BlockingPipe
@@ -35,6 +34,9 @@ def _main() -> None:
     pipe.write(encode(ScanReady(["vectors"], DIMENSIONS, layers, probe_box())))
     for payload in orders:
         order = decode_order(payload)
+        if not isinstance(order, Embed):
+            pipe.write(encode(ScanRefused(order.number, "not an order of mine")))
+            continue
         try:
             data = vectors.embed(order.texts)
         except Exception as error:  # one odd text must not take the others' worker down

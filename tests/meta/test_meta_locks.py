@@ -33,12 +33,14 @@ def versions(locks: ModuleType, name: str) -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.parametrize("group", ["dependencies", "build", "dev"])
+@pytest.mark.parametrize("group", ["dependencies", "build", "dev", "guard"])
 def test_every_requirement_is_locked_in_a_version_that_fits(locks: ModuleType, group: str) -> None:
-    declared = (
-        project()["project"]["dependencies"] if group == "dependencies" else project()["dependency-groups"][group]
-    )
-    locked = versions(locks, "requirements-dev.lock" if group == "dev" else "requirements.lock")
+    declared = {
+        **project()["dependency-groups"], "dependencies": project()["project"]["dependencies"],
+        "guard": project()["project"]["optional-dependencies"]["guard"],
+    }[group]
+    named = f"requirements-{group}.lock" if group in ("dev", "guard") else "requirements.lock"
+    locked = versions(locks, named)
     for text in declared:
         requirement = Requirement(text)
         found = locked.get(canonicalize_name(requirement.name))
@@ -46,11 +48,19 @@ def test_every_requirement_is_locked_in_a_version_that_fits(locks: ModuleType, g
         assert all(requirement.specifier.contains(version) for version in found), text
 
 
-def test_both_locks_agree(locks: ModuleType) -> None:
-    run, dev = versions(locks, "requirements.lock"), versions(locks, "requirements-dev.lock")
-    shared = run.keys() & dev.keys()
+@pytest.mark.parametrize("other", ["dev", "guard"])
+def test_the_locks_agree(locks: ModuleType, other: str) -> None:
+    run, more = versions(locks, "requirements.lock"), versions(locks, f"requirements-{other}.lock")
+    shared = run.keys() & more.keys()
     assert shared
-    assert {name: (run[name], dev[name]) for name in shared if run[name] != dev[name]} == {}
+    assert {name: (run[name], more[name]) for name in shared if run[name] != more[name]} == {}
+
+
+def test_an_extra_is_listed_as_the_project_declares_it(locks: ModuleType) -> None:
+    text = '[project.optional-dependencies]\nmore = ["left>=1", "right<2"]\n'
+    assert locks.extra(text, "more") == "left>=1\nright<2\n"
+    with pytest.raises(LookupError):
+        locks.extra(text, "less")
 
 
 ONE = "left==1.0 \\\n    --hash=sha256:" + "a" * 64 + "\n    # via x\n"

@@ -1,0 +1,88 @@
+"""The node's side of the detectors' process: texts in, spans out; started on need, stopped when nobody asks any more.
+
+Must not know which detectors there are, labels, placeholders or peers.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import trio
+from trio import TaskStatus
+
+from node.scan.answering import AnsweringChild
+from node.scan.errors import ScanTooLarge, ScanTooLate, ScanUnavailable
+from node.scan.frames import Detect, Spans
+from offload.child.errors import ChildError
+from offload.child.policy import RestartPolicy
+from offload.child.process import start_child
+from offload.child.supervisor import ChildState
+
+__all__ = ["DetectWorker"]
+
+_MODULE = "node.scan.detect_worker"
+_MOST_CHARS = 1_000_000
+_START_S = 60.0             # importing and loading take 3 to 15 s
+_CHARS_PER_S = 400.0        # a tenth of what one slow core does
+
+
+class DetectWorker:
+    """Spans of what may be personal. run() must be running."""
+
+    def __init__(
+        self, *, idle_stop_s: float = 900.0, deadline_s: float = _START_S, policy: RestartPolicy | None = None,
+    ) -> None:
+        """deadline_s: for one call, besides a second per 400 characters; a process that misses it is ended."""
+        self._deadline_s = deadline_s
+        self._child = AnsweringChild(
+            "detector", launch=lambda: start_child(_MODULE), greeting=Detect(0, []), idle_stop_s=idle_stop_s,
+            policy=policy,
+        )
+
+    @property
+    def state(self) -> ChildState:
+        """How the process is; idle also means not started yet."""
+        return self._child.state
+
+    @property
+    def pid(self) -> int | None:
+        """The present process."""
+        return self._child.pid
+
+    @property
+    def box(self) -> Mapping[str, str]:
+        """The walls around it; empty before its first start."""
+        return self._child.box
+
+    @property
+    def probe(self) -> Mapping[str, str]:
+        """What it could do all the same."""
+        return self._child.probe
+
+    async def run(self, *, task_status: TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve until cancelled; the process is then ended."""
+        task_status.started()
+        await self._child.run()
+
+    async def warm(self) -> None:
+        """Have the process started before it is needed. Raises ScanUnavailable."""
+        try:
+            await self._child.warm()
+        except ChildError as error:
+            raise ScanUnavailable(f"The detector failed: {error}.") from error
+
+    async def detect(self, texts: Sequence[str]) -> list[list[tuple[int, int, str]]]:
+        """For each text, in order, (start, end, type) of what may be personal.
+
+        Raises ScanTooLarge, ScanBusy, ScanTooLate or ScanUnavailable. A process that dies on it is tried once more.
+        """
+        size = sum(len(text) for text in texts)
+        if size > _MOST_CHARS:
+            raise ScanTooLarge()
+        listed = list(texts)
+        with trio.move_on_after(self._deadline_s + size / _CHARS_PER_S) as scope:
+            report = await self._child.ask(lambda number: Detect(number, listed))
+        if scope.cancelled_caught:
+            self._child.kill()
+            raise ScanTooLate()
+        if not isinstance(report, Spans) or len(report.spans) != len(listed):
+            raise ScanUnavailable("The detector answered something else than was asked.")
+        return report.spans

@@ -1,0 +1,1 @@
+"""The detectors of personal data: libraries and models of the extra `guard`, loaded in a process of their own only."""
