@@ -14,6 +14,7 @@ import msgspec
 import trio
 
 from node.privacy.accounting import AnswerAccount, AnswerAccounts
+from node.privacy.arrivals import Arrivals, NoteArrival
 from node.privacy.blobs import BlobCheck, BlobFiles
 from node.privacy.clearance import EgressClearance
 from node.privacy.errors import GuardFailed, LedgerFailed, NotCleared
@@ -91,9 +92,12 @@ class GuardedChannel:
 
     def __init__(
         self, stream: ByteStream, *, check: Check, accounts: AnswerAccounts, traffic: Traffic,
-        observer: Observer | None, blobs: BlobFiles | None = None,
+        observer: Observer | None, blobs: BlobFiles | None = None, note: NoteArrival | None = None,
     ) -> None:
-        """blobs: the files whose bytes may pass uncleared to a peer that asked for them; None: none may."""
+        """blobs: the files whose bytes may pass uncleared to a peer that asked for them; None: none may.
+
+        note: told of each piece that came whole.
+        """
         self._blobs = BlobCheck(blobs)
         self._stream = stream
         self._check = check
@@ -107,6 +111,7 @@ class GuardedChannel:
         self._asked: set[bytes] = set()
         self._answers: dict[bytes, AnswerAccount] = {}
         self._requests: dict[bytes, EgressClearance] = {}
+        self._arrivals = Arrivals(stream.peer_id, self._requests, note)
 
     @property
     def peer_id(self) -> str:
@@ -178,6 +183,7 @@ class GuardedChannel:
             await self.reset()
             raise
         self._remember(frame)
+        self._arrivals.take(frame, payload)
         return frame
 
     async def finish(self) -> None:
@@ -246,8 +252,8 @@ class GuardedChannel:
         ids = frame.token_ids_so_far if isinstance(frame, InferRequest) else ()
         if isinstance(frame, InferRequest) and isinstance(frame.prompt, PromptTokens):
             raise NotCleared("a prompt as token ids, which no text check can read")
-        if ids and not clearance.has_heard(heard, ids):
-            raise NotCleared("token ids that this peer did not send itself")
+        if ids and not clearance.vouches_for(heard, ids):
+            raise NotCleared("token ids of which nobody knows that they are this text")
         covered = set(clearance.texts)
         missing = [text for text in content_texts(frame) if text not in covered]
         if heard and missing == [heard] and clearance.has_heard(heard, ids):

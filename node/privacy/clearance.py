@@ -7,9 +7,11 @@ Bound to one peer, purpose and request; only the guard makes one. Must not know 
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import trio
 
 from node.privacy.ledger import Ledger
+from node.privacy.carrying import Carried
 from node.privacy.left import Left
 from node.privacy.placeholders import PlaceholderMap
 from node.privacy.policy import Level, Purpose
@@ -28,7 +30,10 @@ class EgressClearance:
     def __init__(
         self, *, peer_id: str, purpose: Purpose, level: Level, conversation: str, request_id: str,
         texts: tuple[str, ...], substitutions: int, placeholders: PlaceholderMap, ledger: Ledger, place: Head,
+        approved_by: str = "", like: Carried | None = None,
     ) -> None:
+        """like: what goes on here; its token ids may be sent with its text, and its text again where this peer wrote it.
+        """
         self.peer_id = peer_id
         self.purpose = purpose
         self.level = level
@@ -43,6 +48,10 @@ class EgressClearance:
         self._closed = False
         self._heard_text = ""
         self._heard_ids: tuple[int, ...] = ()
+        self._approved_by = approved_by
+        self._like = like
+        if like is not None and like.approval_for(peer_id) is not None:
+            self._heard_text, self._heard_ids = like.text, like.token_ids
 
     def __repr__(self) -> str:
         """Never the texts."""
@@ -75,6 +84,13 @@ class EgressClearance:
     def restore(self, text: str) -> str:
         """The same for a whole text, such as one argument of a proposed tool call."""
         return Restorer(self.placeholders.tokens).restore(text)
+
+    def carried(self) -> Carried:
+        """The request as it leaves with this clearance, for the next one that goes on with it."""
+        approved = {self.peer_id: self._approved_by}
+        if self._like is not None:
+            return msgspec.structs.replace(self._like, approved={**self._like.approved, **approved})
+        return Carried(self._texts, self.level, self.placeholders.style, self.placeholders.tokens, approved)
 
     async def close(self, outcome: str) -> None:
         """Close the ledger entry with the byte count and digest of what left, also while being cancelled. A second call
@@ -112,6 +128,13 @@ class EgressClearance:
     def has_heard(self, text: str, token_ids: tuple[int, ...]) -> bool:
         """Whether both are the beginning of what this peer itself answered."""
         return self._heard_text.startswith(text) and self._heard_ids[: len(token_ids)] == token_ids
+
+    def vouches_for(self, text: str, token_ids: tuple[int, ...]) -> bool:
+        """Whether these ids may go along with the text: this peer sent them, or they came with what was carried here.
+        """
+        like = self._like
+        return self.has_heard(text, token_ids) or (
+            like is not None and (like.text, like.token_ids) == (text, token_ids))
 
     def _totals(self) -> dict[str, Any]:
         return {

@@ -12,7 +12,9 @@ from typing import Any, Protocol
 import trio
 
 from node.privacy.accounting import AnswerAccounts
+from node.privacy.arrivals import Arrived, NoteArrival
 from node.privacy.blobs import BlobFiles
+from node.privacy.carrying import HERE, Carried, check_carried, may_carry, spans_of
 from node.privacy.channel import ByteStream, GuardedChannel
 from node.privacy.clearance import EgressClearance
 from node.privacy.consent import ConsentAnswer, ConsentAsker, ConsentQuestion, OutgoingText, Substitution, digest_of
@@ -95,6 +97,8 @@ class Egress:
         self._consent_deadline_s = consent_deadline_s
         self._observer = observer
         self._blobs = blobs
+        self.note_arrival: NoteArrival | None = None
+        """Told of what peers send, once there is somebody to sign for it."""
         self._memories = Memories()
         self._accounts = AnswerAccounts(ledger)
         self._live: dict[int, EgressClearance] = {}
@@ -105,23 +109,27 @@ class Egress:
     async def clear(
         self, *, peer: PeerView, purpose: Purpose, conversation: str, request_id: str, parts: Sequence[Part],
         ask: ConsentAsker, why: str = "", together_with: Callable[[Any], None] | None = None,
-        like: EgressClearance | None = None,
+        like: Carried | None = None,
     ) -> EgressClearance:
         """A clearance whose `texts` (same order as parts) may be put into frames for this peer and request.
 
         together_with: run inside the transaction that writes the ledger entry (a message's outbox row).
-        like: an earlier clearance whose placeholders are kept, so that an answer begun elsewhere can go on.
+        like: the same request as it left before and what was written since; exactly that goes out, after the parts,
+        or nothing does: it is not masked anew.
         Raises EgressDenied; the leaf says why. Cancelling it means that nothing was cleared.
         """
         try:
+            parts = (*parts, *(Part("assistant", text) for text in like.written)) if like is not None else parts
             memory = self._take_in(conversation, purpose, parts, peer)
             owner_typed = all(part.text.integrity is Integrity.OWNER for part in parts)
             level = level_for(peer, purpose, owner_typed=owner_typed)
             if level is Level.NEVER or not parts:
                 raise NeverForPeer(f"{purpose} to a peer of trust {peer.trust}" if parts else "nothing to send")
+            level = may_carry(like, level) if like is not None else level
             await self._check_shares(peer, purpose, parts)
             outgoing = await self._form(peer, level, parts, memory, like, owner_typed=owner_typed)
-            approved_by = await self._approve(
+            approved_by = like.approval_for(peer.peer_id) if like is not None else None
+            approved_by = approved_by or await self._approve(
                 peer, purpose, level, conversation, request_id, parts, outgoing, ask, why, owner_typed=owner_typed,
             )
         except EgressDenied:
@@ -136,9 +144,24 @@ class Egress:
         clearance = EgressClearance(
             peer_id=peer.peer_id, purpose=purpose, level=level, conversation=conversation, request_id=request_id,
             texts=outgoing.texts, substitutions=count, placeholders=outgoing.placeholders, ledger=self.ledger,
-            place=place,
+            place=place, approved_by=approved_by, like=like,
         )
         return self._register(clearance)
+
+    async def prepare(self, *, peer: PeerView, conversation: str, parts: Sequence[Part]) -> Carried:
+        """The parts masked as for this peer: for a model here whose answer this peer may go on with later.
+
+        Nothing leaves, nothing is approved. Raises EgressDenied when they could not go there.
+        """
+        try:
+            memory = self._take_in(conversation, Purpose.INFER, parts, peer)
+            formed = await self._form(peer, Level.MASKED, parts, memory, None, owner_typed=False)
+        except EgressDenied:
+            raise
+        except Exception as error:
+            raise GuardFailed(f"the guard failed with {type(error).__name__}") from error
+        tokens = formed.placeholders.tokens
+        return Carried(formed.texts, Level.MASKED, formed.placeholders.style, tokens, {}, written_by=(HERE,))
 
     async def reopen(self, *, peer: PeerView, request_id: str) -> EgressClearance:
         """The clearance of a message whose entry is in the ledger and not closed (sent again after a restart).
@@ -161,6 +184,10 @@ class Egress:
         )
         return self._register(clearance)
 
+    def _note(self, arrived: Arrived) -> None:
+        if self.note_arrival is not None:
+            self.note_arrival(arrived)
+
     # -- remembering --------------------------------------------------------------------------------------------------
 
     def absorb(self, conversation: str, *parts: Labeled) -> None:
@@ -182,7 +209,7 @@ class Egress:
         """The guarded frame channel over a stream; the only thing that may write to it."""
         return GuardedChannel(
             stream, check=self.check_outgoing, accounts=self._accounts, traffic=self.traffic, observer=self._observer,
-            blobs=self._blobs,
+            blobs=self._blobs, note=self._note,
         )
 
     async def check_outgoing(self, clearance: EgressClearance, peer_id: str, strings: Sequence[str]) -> None:
@@ -229,10 +256,14 @@ class Egress:
 
     async def _form(
         self, peer: PeerView, level: Level, parts: Sequence[Part], memory: ConversationMemory,
-        like: EgressClearance | None, *, owner_typed: bool,
+        like: Carried | None, *, owner_typed: bool,
     ) -> _Outgoing:
         """The texts as they would leave at this level. Raises HoldsSecret, HoldsPersonal, GuardFailed."""
         texts = [part.text for part in parts]
+        if like is not None:
+            await check_carried(like, peer.peer_id, texts, self._inspector, memory.returned)
+            spans = tuple(spans_of(text, like.tokens) for text in like.outgoing)
+            return _Outgoing(like.outgoing, spans, like.placeholders, level is not Level.MASKED)
         if any(text.confidentiality is Confidentiality.SECRET for text in texts):
             raise HoldsSecret("labelled as secret")
         found = await self._inspector.inspect(texts, memory.returned)
@@ -249,16 +280,14 @@ class Egress:
                 for text, hits in zip(texts, found.hits, strict=True)
             )
             return _Outgoing(tuple(text.value for text in texts), shown, PlaceholderMap(BRACKETS), found.personal)
-        return await self._mask(peer, texts, found, memory, like)
+        return await self._mask(peer, texts, found, memory)
 
     async def _mask(
         self, peer: PeerView, texts: Sequence[Labeled], found: Inspected, memory: ConversationMemory,
-        like: EgressClearance | None,
     ) -> _Outgoing:
-        placeholders = like.placeholders if like is not None else memory.map_for(peer.peer_id, peer.style)
-        if like is None:
-            for text in texts:
-                placeholders.reserve(text.value)
+        placeholders = memory.map_for(peer.peer_id, peer.style)
+        for text in texts:
+            placeholders.reserve(text.value)
         is_real = partial(self._inspector.is_real, returned=memory.returned)
         masked = [
             mask(text.value, hits, placeholders, is_real=is_real)

@@ -6,7 +6,7 @@ were found or who reads the result.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from node.privacy.normalise import fold_word, squeeze_word
@@ -34,6 +34,13 @@ class PlaceholderMap:
         self._last: dict[str, int] = {}
         self._reserved: set[tuple[str, int]] = set()
         self._seen_words: set[str] = set()
+
+    @classmethod
+    def of(cls, style: str, tokens: Mapping[str, str]) -> "PlaceholderMap":
+        """A map with just these tokens, such as an earlier one's; it is for reading, and knows no numbers in use."""
+        made = cls(style)
+        made._values = dict(tokens)
+        return made
 
     @property
     def tokens(self) -> dict[str, str]:

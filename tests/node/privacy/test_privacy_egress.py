@@ -129,15 +129,6 @@ async def test_a_small_model_gets_surrogates_that_are_nobody() -> None:
     assert clearance.restore(clearance.texts[0]) == ASK.text.value
 
 
-async def test_going_on_elsewhere_keeps_the_placeholders() -> None:
-    guard = await bench()
-    first = await guard.clear(ASK)
-    heard = Labeled("Dear [PERSON_1], I", Confidentiality.PUBLIC, Integrity.UNTRUSTED, "peer")
-    second = await guard.clear(ASK, Part("assistant", heard), peer=FRIEND, like=first)
-    assert second.texts == (*first.texts, "Dear [PERSON_1], I")
-    assert len(guard.owner.questions) == 2      # another peer, another question
-
-
 async def test_a_value_that_masking_left_is_a_refusal() -> None:
     class Slips(Inspector):
         async def inspect(self, parts, returned):
