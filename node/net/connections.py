@@ -1,9 +1,10 @@
 """The table of live connections: which one to use, and which ones must go. Pure bookkeeping; must not know sockets or
 trio.
 
-Two rules. Both sides dialled at once (born within race_s, opposite directions): the one dialled by the smaller peer id
-stays, so that both sides keep the same one without a word. Otherwise the newest is used: whoever dialled again has
-found the older one dead, even if this side has not noticed.
+Three rules. A direct connection is used before one through a relay, whatever their age. Both sides dialled at once (born
+within race_s, opposite directions): the one dialled by the smaller peer id stays, so that both sides keep the same one
+without a word. Otherwise the newest is used: whoever dialled again has found the older one dead, even if this side has
+not noticed.
 """
 
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ class Connection:
     born_s: float
     muxer: Any
     handle: Any
+    via: str | None = None
+    """The relay that carries it; None for a direct one."""
     losing: bool = field(default=False)
 
 
@@ -39,6 +42,7 @@ class ConnectionTable:
         rivals = [
             old for old in mine
             if not old.losing and old.dialled != new.dialled and new.born_s - old.born_s < self._race_s
+            and (old.via is None) == (new.via is None)
         ]
         mine.append(new)
         if rivals:
@@ -65,7 +69,8 @@ class ConnectionTable:
     def best(self, peer_id: str) -> Connection | None:
         """The connection to open streams on, or None."""
         live = [one for one in self._by_peer.get(peer_id, ()) if not one.losing and not one.muxer.is_closed]
-        return live[-1] if live else None
+        direct = [one for one in live if one.via is None]
+        return (direct or live)[-1] if live else None
 
     def of(self, peer_id: str) -> list[Connection]:
         """All connections of this peer, losing ones included."""

@@ -19,12 +19,13 @@ from node.net.errors import BadAddress, DialFailed, RefusedByPeer, reason_of, ro
 __all__ = ["open_tcp", "race"]
 
 T = TypeVar("T")
+W = TypeVar("W")
 _MAX_ADDRESSES = 16
 
 
 async def race(
-    candidates: Sequence[Address],
-    reach: Callable[[Address], Awaitable[T]],
+    candidates: Sequence[W],
+    reach: Callable[[W], Awaitable[T]],
     *,
     each_s: float,
     timeout_s: float,
@@ -33,7 +34,8 @@ async def race(
     """What reach() returned for the first address that got through; the others are cancelled, late winners discarded.
 
     Raises RefusedByPeer when some address reached the peer and it hung up on us, else DialFailed; both with the reason
-    of each address. At most 16 addresses; each_s bounds one of them, timeout_s all.
+    of each address. A candidate is an address or another way, told apart by its text. At most 16; each_s bounds one of
+    them, timeout_s all.
     """
     if not candidates:
         raise DialFailed("No address of this peer is known.")
@@ -41,7 +43,7 @@ async def race(
     reasons = {str(address): "no answer in time" for address in candidates[:_MAX_ADDRESSES]}
     refused = False
 
-    async def attempt(address: Address) -> None:
+    async def attempt(address: W) -> None:
         nonlocal refused
         try:
             with trio.fail_after(each_s):

@@ -16,6 +16,7 @@ from libp2p.stream_muxer.exceptions import MuxedConnError, MuxedStreamError
 
 from node.errors import NotPaired
 from node.net import addresses, dial, negotiate
+from node.net.circuit import circuit_address
 from node.net.connections import Connection
 from node.net.errors import (
     BadAddress,
@@ -26,10 +27,13 @@ from node.net.errors import (
     ProtocolNotServed,
     root_cause,
 )
-from node.net.events import NetEvent
+from node.net.events import Disconnected, NetEvent
 from node.net.gate import Gate
 from node.net.guard import StreamGuard
 from node.net.limits import NetLimits
+from node.net.relay_hop import RelayPolicy, RelayService
+from node.net.relay_messages import HOP, STOP
+from node.net.relaying import RelayGuest
 from node.net.session import Session
 from node.net.streams import PeerStream
 from protocol.names import PROTOCOLS
@@ -37,6 +41,7 @@ from protocol.names import PROTOCOLS
 __all__ = ["ConnectionInfo", "Network", "ServeStatus"]
 
 _log = logging.getLogger(__name__)
+_MAX_DIRECT = 13  # a race takes 16 ways, up to 3 of them through relays
 
 
 class ServeStatus(Protocol):
@@ -49,11 +54,23 @@ class ServeStatus(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ConnectionInfo:
-    """A live connection. dialled: this side made it. address: where the peer really is."""
+    """A live connection. dialled: this side made it. address: where the peer really is. via: the relay that carries
+    it."""
 
     peer_id: str
     address: str
     dialled: bool
+    via: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Via:
+    """The way to a peer through a relay."""
+
+    relay_id: str
+
+    def __str__(self) -> str:
+        return circuit_address(self.relay_id)
 
 
 class Network:
@@ -68,14 +85,20 @@ class Network:
         *,
         protocols: Collection[str] = PROTOCOLS,
         limits: NetLimits | None = None,
+        relay: RelayPolicy | None = None,
     ) -> None:
         """seed: 32 bytes of the device's Ed25519 key. on_stream serves each inbound stream of the given protocols in a
-        task of its own and may raise; on_event is called in order, must not block and must not raise."""
+        task of its own and may raise; on_event is called in order, must not block and must not raise. relay: whom this
+        node carries circuits for; None speaks no relay protocol at all."""
         self._key_pair = create_new_key_pair(seed)
         self._gate = gate
-        self._guard = StreamGuard(gate, protocols, on_stream, limits or NetLimits())
+        self._on_stream = on_stream
         self._on_event = on_event
         self._limits = limits or NetLimits()
+        own = (HOP, STOP) if relay is not None else ()
+        self._guard = StreamGuard(gate, (*protocols, *own), self._serve_stream, self._limits)
+        self.relay = RelayService(relay, self._open_direct, self._limits.relay) if relay is not None else None
+        self.guest = RelayGuest(self._open_direct, self._limits.relay, lambda peer_id: peer_id in gate.allowed)
         self._session: Session | None = None
         self._dialling: dict[str, trio.Lock] = {}
         self.peer_id = str(ID.from_pubkey(self._key_pair.public_key))
@@ -97,11 +120,18 @@ class Network:
         session = Session(self._key_pair, self._gate, self._guard, self._tell, self._limits)
         self._session = session
         try:
-            await session.run(listen, lambda: task_status.started(self.addresses()))
+            await session.run(listen, lambda: self._started(session, task_status))
         finally:
             self._session = None
+            self.guest.use(())
+
+    def _started(self, session: Session, task_status: ServeStatus) -> None:
+        session.nursery.start_soon(self.guest.run)
+        task_status.started(self.addresses())
 
     def _tell(self, event: NetEvent) -> None:
+        if isinstance(event, Disconnected) and self.relay is not None:
+            self.relay.leave(event.peer_id)
         try:
             self._on_event(event)
         except Exception as error:  # a listener's bug must not end the network
@@ -134,8 +164,9 @@ class Network:
         return _info(best) if best is not None else None
 
     async def connect(self, peer_id: str, addresses: Sequence[str], *, timeout_s: float) -> ConnectionInfo:
-        """The live connection to this peer; dials all addresses at once when there is none. Callers at the same time
-        share one dial. Addresses that do not parse or name another peer are passed over.
+        """The live connection to this peer; dials all addresses at once when there is none, and a moment later tries
+        the relays. Callers at the same time share one dial. Addresses that do not parse or name another peer are passed
+        over.
 
         Raises NotPaired (the gate does not admit the peer), RefusedByPeer, DialFailed with a reason per address,
         NetworkStopped.
@@ -175,12 +206,30 @@ class Network:
     async def _race(
         self, session: Session, peer_id: str | None, texts: Sequence[str], timeout_s: float
     ) -> Connection:
-        async def reach(address: addresses.Address) -> Connection:
-            return await session.reach(address, peer_id or address.peer_id)
+        direct = _usable(texts, peer_id)[:_MAX_DIRECT]
+        relays = self._ways_through(session, peer_id) if peer_id is not None else []
 
+        async def reach(way: addresses.Address | _Via) -> Connection:
+            if isinstance(way, addresses.Address):
+                return await session.reach(way, peer_id or way.peer_id)
+            assert peer_id is not None
+            if direct:
+                await trio.sleep(self._limits.relay.after_direct_s)
+            return await session.reach_through(await self.guest.call(way.relay_id, peer_id), peer_id)
+
+        ways: list[addresses.Address | _Via] = [*direct, *relays]
         return await dial.race(
-            _usable(texts, peer_id), reach, each_s=self._limits.dial_s, timeout_s=timeout_s, discard=session.discard
+            ways, reach, each_s=self._limits.dial_s, timeout_s=timeout_s, discard=session.discard
         )
+
+    def _ways_through(self, session: Session, peer_id: str) -> list[_Via]:
+        """Relays that this node is connected to, itself through none."""
+        found = []
+        for relay in self.guest.relays:
+            best = session.table.best(relay)
+            if relay != peer_id and best is not None and best.via is None:
+                found.append(_Via(relay))
+        return found
 
     async def disconnect(self, peer_id: str) -> None:
         """Close every connection to this peer and return once they are closed. Fine when there is none."""
@@ -207,6 +256,17 @@ class Network:
         connection = self._running().table.best(peer_id)
         if connection is None:
             raise NotConnected
+        return await self._open_on(connection, protocol, timeout_s)
+
+    async def _open_direct(self, peer_id: str, protocol: str) -> PeerStream:
+        """A stream for the relay protocols: these never go through another relay."""
+        connection = self._running().table.best(peer_id)
+        if connection is None or connection.via is not None:
+            raise NotConnected
+        return await self._open_on(connection, protocol, self._limits.relay.message_s)
+
+    async def _open_on(self, connection: Connection, protocol: str, timeout_s: float) -> PeerStream:
+        peer_id = connection.peer_id
         if not self._gate.may(peer_id, protocol):
             raise ProtocolNotServed("This device does not allow this service with this peer.")
         stream = None
@@ -227,6 +287,24 @@ class Network:
                 stream.abort("the peer did not agree in time")
         return PeerStream(stream, peer_id=peer_id, protocol=protocol, limits=self._limits)
 
+    async def _serve_stream(self, stream: PeerStream) -> None:
+        """One inbound stream: the relay's own protocols are served here, all others by whoever made this network."""
+        if stream.protocol == HOP and self.relay is not None:
+            await self.relay.serve(stream)
+        elif stream.protocol == STOP:
+            await self._answer_call(stream)
+        else:
+            await self._on_stream(stream)
+
+    async def _answer_call(self, stream: PeerStream) -> None:
+        if not await self.guest.answer(stream):
+            return
+        self.guest.called += 1
+        try:
+            await self._running().accept_circuit(stream)
+        finally:
+            self.guest.called -= 1
+
     def _running(self) -> Session:
         if self._session is None:
             raise NetworkStopped
@@ -234,7 +312,7 @@ class Network:
 
 
 def _info(connection: Connection) -> ConnectionInfo:
-    return ConnectionInfo(connection.peer_id, connection.address, connection.dialled)
+    return ConnectionInfo(connection.peer_id, connection.address, connection.dialled, connection.via)
 
 
 def _usable(texts: Sequence[str], peer_id: str | None) -> list[addresses.Address]:

@@ -5,7 +5,7 @@ Pure data; must not import libp2p or trio. Tests pass smaller ones, no configura
 
 from dataclasses import dataclass, field
 
-__all__ = ["LinkTiming", "MuxLimits", "NetLimits"]
+__all__ = ["LinkTiming", "MuxLimits", "NetLimits", "RelayLimits"]
 
 _KIB = 1 << 10
 _MIB = 1 << 20
@@ -37,6 +37,34 @@ class MuxLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class RelayLimits:
+    """What this node carries between paired peers, and how it uses theirs."""
+
+    max_reservations: int = 16
+    """Peers that may be called through this node at a time."""
+    reservation_s: int = 3600
+    """How long a place is kept; its holder asks again after half of it."""
+    max_circuits: int = 32
+    """Circuits in all."""
+    max_circuits_per_peer: int = 4
+    """Circuits in which one peer is an end."""
+    circuit_s: int = 2 * 3600
+    """A circuit is cut after this; the two ends make a new one."""
+    circuit_bytes: int = 4 * 1024 * _MIB
+    """Both directions of one circuit together."""
+    idle_s: float = 120.0
+    """A circuit that carries nothing for this long is dead: the ends ping each other every 30 s."""
+    message_s: float = 4.0
+    """For one message of the exchange before a circuit stands."""
+    max_used: int = 3
+    """Relays that this node keeps a place at, and tries for one call."""
+    max_called: int = 16
+    """Circuits that come in to this node at a time."""
+    after_direct_s: float = 0.3
+    """How long the known addresses are tried alone before relays are."""
+
+
+@dataclass(frozen=True, slots=True)
 class NetLimits:
     """What the whole node may hold, and how long it waits for anyone."""
 
@@ -63,7 +91,11 @@ class NetLimits:
     """All connections together, at the end."""
     race_s: float = 5.0
     """Two connections born this close together are both sides dialling at once; later ones are a reconnect."""
+    retire_s: float = 5.0
+    """How often a relayed connection that a direct one replaced is looked at: it is closed when its streams are
+    over."""
     mux: MuxLimits = field(default_factory=MuxLimits)
+    relay: RelayLimits = field(default_factory=RelayLimits)
 
 
 @dataclass(frozen=True, slots=True)

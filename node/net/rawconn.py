@@ -27,6 +27,8 @@ class TcpConnection(TrioTCPStream):  # type: ignore[misc]  # libp2p is untyped t
         self._socket = stream.socket
         name = stream.socket.getpeername()
         self.address = format_socket(name)
+        self.via: str | None = None
+        self.local_ip = str(stream.socket.getsockname()[0])
         self.ip = str(name[0])
         self._remote = (self.ip, int(name[1]))
 

@@ -21,6 +21,7 @@ from libp2p.transport.exceptions import MuxerUpgradeFailure
 from node.errors import KithError, NotPaired
 from node.net.addresses import Address
 from node.net.admission import Admission
+from node.net.circuit import Circuit, wrap_circuit
 from node.net.connections import Connection, ConnectionTable
 from node.net.dial import open_tcp
 from node.net.errors import (
@@ -32,7 +33,7 @@ from node.net.errors import (
     reason_of,
     root_cause,
 )
-from node.net.events import Connected, Disconnected, NetEvent, Refused
+from node.net.events import Connected, Disconnected, NetEvent, Refused, Rerouted
 from node.net.gate import Gate
 from node.net.guard import StreamGuard
 from node.net.limits import NetLimits
@@ -40,6 +41,7 @@ from node.net.listener import Listener, bind
 from node.net.muxer import Muxer
 from node.net.noise import GatedNoise
 from node.net.rawconn import TcpConnection, wrap
+from node.net.streams import PeerStream
 from node.net.upgrade import Upgrader
 
 __all__ = ["Session"]
@@ -195,10 +197,16 @@ class Session:
 
         Raises OSError, RefusedByPeer when the peer proved itself and hung up, or what the upgrade raises.
         """
-        tcp = TcpConnection(await open_tcp(address))
+        return await self._call(TcpConnection(await open_tcp(address)), peer_id)
+
+    async def reach_through(self, stream: PeerStream, peer_id: str) -> Connection:
+        """Enter the connection that a circuit to this peer becomes. Raises as reach() does."""
+        return await self._call(Circuit(stream), peer_id)
+
+    async def _call(self, carrier: TcpConnection | Circuit, peer_id: str | None) -> Connection:
         upgraded = False
         try:
-            connection = await self._establish(tcp, ID.from_string(peer_id) if peer_id else None, dialled=True)
+            connection = await self._establish(carrier, ID.from_string(peer_id) if peer_id else None, dialled=True)
             upgraded = True
             return connection
         except MuxerUpgradeFailure as error:
@@ -207,25 +215,47 @@ class Session:
             raise RefusedByPeer from error
         finally:
             if not upgraded:
-                tcp.abort()
+                carrier.abort()
+
+    async def accept_circuit(self, stream: PeerStream) -> None:
+        """Answer a call that came through a relay, and return when the connection is over. Never raises for what the
+        peer does."""
+        circuit = Circuit(stream)
+        try:
+            with trio.fail_after(self.limits.upgrade_s):
+                connection = await self._establish(circuit, None, dialled=False)
+        except Exception as error:  # a stranger's bytes went through the handshake: anything may come out
+            circuit.abort()
+            cause = root_cause(error)
+            if isinstance(cause, GateRefused):
+                self._emit(Refused(str(cause), circuit.address))
+            _log.debug("a call through %s dropped: %s", stream.peer_id, reason_of(error))
+            return
+        try:
+            await connection.muxer.event_closed.wait()
+        finally:
+            circuit.abort()
 
     # -- connections --
 
-    async def _establish(self, tcp: TcpConnection, expected: ID | None, *, dialled: bool) -> Connection:
-        secured = await self._upgrader.upgrade_security(wrap(tcp, dialled=dialled), dialled, expected)
+    async def _establish(
+        self, carrier: TcpConnection | Circuit, expected: ID | None, *, dialled: bool
+    ) -> Connection:
+        raw = wrap_circuit(carrier, dialled=dialled) if isinstance(carrier, Circuit) else wrap(carrier, dialled=dialled)
+        secured = await self._upgrader.upgrade_security(raw, dialled, expected)
         peer_id = str(secured.get_remote_peer())
         if dialled and not self.gate.admit(peer_id, dialled=True):
             raise NotPaired("The node that answers there is not paired with this device.")
         try:
             muxer = await self._upgrader.upgrade_connection(secured, secured.get_remote_peer())
             assert isinstance(muxer, Muxer)
-            return await self._register(muxer, tcp.address, dialled=dialled)
+            return await self._register(muxer, carrier, dialled=dialled)
         except BaseException:
             if not self.table.of(peer_id):
                 self.gate.leave(peer_id)  # a stranger that got no connection takes no place
             raise
 
-    async def _register(self, muxer: Muxer, address: str, *, dialled: bool) -> Connection:
+    async def _register(self, muxer: Muxer, carrier: TcpConnection | Circuit, *, dialled: bool) -> Connection:
         nursery, peer_id = self.nursery, str(muxer.peer_id)
         # shielded: a lost race cancelled in here would cost libp2p's slow close on the caller's time
         handle = None
@@ -234,8 +264,11 @@ class Session:
         if handle is None:
             raise NetworkStopped  # a swarm that is ending starts nothing any more, and waits for it for ever
         known = peer_id in self.gate.allowed
+        before = self.table.best(peer_id)
         first = not self.table.of(peer_id)
-        connection = Connection(peer_id, address, dialled, trio.current_time(), muxer, handle)
+        connection = Connection(
+            peer_id, carrier.address, dialled, trio.current_time(), muxer, handle, carrier.via
+        )
         nursery.start_soon(self._watch, connection)
         losers = self.table.add(connection, max_per_peer=self.limits.max_per_peer if known else 1)
         if not known and peer_id not in self.gate.strangers:
@@ -244,7 +277,11 @@ class Session:
         for loser in losers:
             nursery.start_soon(loser.muxer.close)
         if first:
-            self._emit(Connected(peer_id, address, dialled, stranger=not known))
+            self._emit(Connected(peer_id, carrier.address, dialled, stranger=not known))
+        elif before is not None and before.via is not None and connection.via is None and not connection.losing:
+            self._emit(Rerouted(peer_id, connection.address))
+        if any(one.via is not None for one in self.table.of(peer_id)):
+            nursery.start_soon(self._retire, peer_id)
         if not known and not dialled:
             nursery.start_soon(self._expire_stranger, connection)
         return connection
@@ -255,6 +292,18 @@ class Session:
             self.gate.leave(connection.peer_id)
             self.guard.spoken.discard(connection.peer_id)
             self._emit(Disconnected(connection.peer_id, connection.muxer.end_reason or "closed"))
+
+    async def _retire(self, peer_id: str) -> None:
+        """Close relayed connections once a direct one has replaced them and their last stream is over."""
+        while True:
+            await trio.sleep(self.limits.retire_s)
+            best = self.table.best(peer_id)
+            relayed = [one for one in self.table.of(peer_id) if one.via is not None and not one.losing]
+            if best is None or best.via is not None or not relayed:
+                return  # there is nothing better yet, or nothing left; the next connection looks again
+            for one in relayed:
+                if not one.muxer.open_streams:
+                    self.discard(one)
 
     async def _expire_stranger(self, connection: Connection) -> None:
         await trio.sleep(self.limits.stranger_idle_s)
