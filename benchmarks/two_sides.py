@@ -63,6 +63,10 @@ class OneGrant:
             max_concurrency=8, not_after_s=2**40, issued_by=self.issued_by, issued_to=self.issued_to, epoch=1,
         )
 
+    def reopens_in_s(self, peer_id: str) -> int | None:
+        """Never closed."""
+        return None
+
     def ran_out(self, peer_id: str) -> bool:
         """Never."""
         return False
@@ -75,7 +79,9 @@ class FreeUsage:
         """Zero."""
         return 0
 
-    async def add_tokens(self, peer_id: str, day: date, *, prompt_tokens: int, output_tokens: int) -> None:
+    async def add_tokens(
+        self, peer_id: str, day: date, *, prompt_tokens: int, output_tokens: int, requests: int = 1
+    ) -> None:
         """Not counted."""
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import trio
 
-from offload.server import GrantBook
+from offload.claim import GrantBook
 from protocol import limits
 from protocol.channel import FrameChannel
 from protocol.errors import ChannelClosed, ChannelError, ChannelLost, DeadlinePassed, RemoteProtocolError

@@ -1,7 +1,8 @@
-"""What peers may still take today: one account per peer, checked before a request is accepted and again as tokens flow.
+"""What peers may still take today, checked before a request is accepted and again as tokens flow. The devices of one
+person count together where that is known.
 
-Counts live in memory and are handed to a port for keeping; the day is UTC. Must not know streams, engines or grants'
-signatures.
+Counts live in memory and are handed to a port for keeping; the day is UTC. Must not know streams, engines, persons or
+grants' signatures.
 """
 
 from collections.abc import Callable
@@ -14,12 +15,15 @@ __all__ = ["QuotaBook", "QuotaExceeded", "UsageLog"]
 
 
 class QuotaExceeded(Exception):
-    """A limit of the grant is reached. code names the limit as the wire does, limit is its number."""
+    """A limit of the grant is reached. code names the limit as the wire does, limit is its number, resets_in_s when it
+    starts anew, where that is known.
+    """
 
-    def __init__(self, code: str, limit: int | None) -> None:
+    def __init__(self, code: str, limit: int | None, resets_in_s: int | None = None) -> None:
         super().__init__(f"{code} ({limit})")
         self.code = code
         self.limit = limit
+        self.resets_in_s = resets_in_s
 
 
 class UsageLog(Protocol):
@@ -29,17 +33,27 @@ class UsageLog(Protocol):
         """Tokens that this peer has used on that day."""
         ...
 
-    async def add_tokens(self, peer_id: str, day: date, *, prompt_tokens: int, output_tokens: int) -> None:
-        """Add one request to the count, durably."""
+    async def add_tokens(
+        self, peer_id: str, day: date, *, prompt_tokens: int, output_tokens: int, requests: int
+    ) -> None:
+        """Add tokens, and requests that are over, to the count, durably."""
         ...
 
 
 class QuotaBook:
     """Accounts of all peers that this node serves. Tokens of running requests count before they are booked."""
 
-    def __init__(self, usage: UsageLog, today: Callable[[], date]) -> None:
+    def __init__(
+        self, usage: UsageLog, today: Callable[[], date], *,
+        devices_of: Callable[[str], frozenset[str]] = lambda peer_id: frozenset({peer_id}),
+        day_left_s: Callable[[], int | None] = lambda: None,
+    ) -> None:
+        """devices_of(peer_id): this peer and all others known to be the same person's. day_left_s: until the next day.
+        """
         self._usage = usage
         self._today = today
+        self._devices_of = devices_of
+        self._day_left_s = day_left_s
         self._running: dict[str, int] = {}
         self._unbooked: dict[str, int] = {}
         self._booked: dict[str, tuple[date, int]] = {}
@@ -50,8 +64,11 @@ class QuotaBook:
         return self._running.get(peer_id, 0)
 
     async def used_today(self, peer_id: str) -> int:
-        """Tokens of this UTC day, those of running requests included."""
-        return await self._booked_today(peer_id) + self._unbooked.get(peer_id, 0)
+        """Tokens of this UTC day, those of running requests and of the person's other devices included."""
+        used = 0
+        for device in self._devices_of(peer_id):
+            used += await self._booked_today(device)
+        return used + sum(self._unbooked.get(device, 0) for device in self._devices_of(peer_id))
 
     async def open(self, peer_id: str, grant: Grant, *, context_tokens: int) -> None:
         """Take a place for one request. Raises QuotaExceeded: nothing is taken then."""
@@ -70,15 +87,19 @@ class QuotaBook:
         """Count tokens of a running request. Raises QuotaExceeded once the day's tokens reach the grant's; they count
         all the same. Every one must be booked by charge() at the end.
         """
-        self._unbooked[peer_id] = self._unbooked.get(peer_id, 0) + tokens
+        self.note(peer_id, tokens)
         if await self.used_today(peer_id) >= grant.tokens_per_day:
-            raise QuotaExceeded("quota", grant.tokens_per_day)
+            raise QuotaExceeded("quota", grant.tokens_per_day, self._day_left_s())
 
-    async def charge(self, peer_id: str, prompt_tokens: int, output_tokens: int) -> None:
-        """Book one request that is over, durably: the tokens that were spent."""
+    def note(self, peer_id: str, tokens: int) -> None:
+        """Count tokens of a running request that is ended whatever is left."""
+        self._unbooked[peer_id] = self._unbooked.get(peer_id, 0) + tokens
+
+    async def charge(self, peer_id: str, prompt_tokens: int, output_tokens: int, *, requests: int = 1) -> None:
+        """Book tokens that were spent, durably: of one request that is over, or of one that runs (requests=0)."""
         try:
             await self._usage.add_tokens(
-                peer_id, self._today(), prompt_tokens=prompt_tokens, output_tokens=output_tokens
+                peer_id, self._today(), prompt_tokens=prompt_tokens, output_tokens=output_tokens, requests=requests
             )
         finally:
             left = self._unbooked.get(peer_id, 0) - prompt_tokens - output_tokens

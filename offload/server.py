@@ -6,13 +6,12 @@ how a grant
 was issued. Error frames carry codes, never texts or paths of this machine.
 """
 
-import contextlib
 import logging
 from collections.abc import Callable
-from typing import Protocol
 
 import trio
 
+from offload.claim import Claim, GrantBook, Hindrance, Refusal, why_refused
 from offload.peer_request import engine_request, estimate_tokens, in_words, is_sendable
 from offload.ports import (
     Engine,
@@ -26,9 +25,8 @@ from offload.ports import (
     Resumed,
     Started,
     ToolCall,
-    Usage,
 )
-from offload.quota import QuotaBook, QuotaExceeded
+from offload.quota import QuotaBook
 from protocol import limits
 from protocol.channel import FrameChannel
 from protocol.errors import ChannelClosed, ChannelError, DeadlinePassed, RemoteProtocolError
@@ -52,7 +50,7 @@ from protocol.inference import (
 )
 from protocol.machine import ChannelBroken, FinishSending, PeerFinished, Received, Send, Tick
 
-__all__ = ["GrantBook", "InferenceServer"]
+__all__ = ["InferenceServer"]
 
 log = logging.getLogger(__name__)
 
@@ -71,22 +69,13 @@ REFUSALS: dict[str, RefusalCode] = {
     "bad_tools": "tools_unsupported",
     "engine_stopped": "shutting_down",
 }
-WHILE_DECIDING: dict[str, RefusalCode] = {"revoked": "not_granted", "shutting_down": "shutting_down"}
+WHILE_DECIDING: dict[str, RefusalCode] = {
+    "revoked": "not_granted", "narrowed": "not_granted", "shutting_down": "shutting_down",
+    "grant_expired": "grant_expired", "outside_hours": "outside_hours",
+}
 CUT_S = 0.5
 LAST_WORD_S = 0.3
 FAILURES: dict[str, ErrorCode] = {"engine_stopped": "shutting_down", "worker_stalled": "engine_failed"}
-
-
-class GrantBook(Protocol):
-    """The grants this node has given, as they are now."""
-
-    def grant_for(self, peer_id: str) -> Grant | None:
-        """The live grant of this peer, verified; None when there is none, it is revoked, or it ran out."""
-        ...
-
-    def ran_out(self, peer_id: str) -> bool:
-        """Whether this peer has a grant whose time is over."""
-        ...
 
 
 class InferenceServer:
@@ -104,6 +93,7 @@ class InferenceServer:
         self._sessions: set[_Session] = set()
         self._one_ended = trio.Event()
         self._closing = False
+        self._served = 0
         self.active = 0
 
     async def serve(self, channel: FrameChannel) -> None:
@@ -111,6 +101,8 @@ class InferenceServer:
         self.active += 1
         session = _Session(channel, self._engine, self._grants, self._quota, self._on_refusal)
         session.closing = self._closing
+        self._served += 1
+        session.n = self._served
         self._sessions.add(session)
         try:
             await session.run()
@@ -128,7 +120,22 @@ class InferenceServer:
         """End every answer for this peer at once: the engine stops, the peer is told "revoked". Within CUT_S, however
         slowly it reads; the caller drops its connection afterwards.
         """
-        await self._break_off([one for one in self._sessions if one.peer_id == peer_id], "revoked")
+        await self._break_off([one for one in self._sessions if one.peer_id == peer_id], Hindrance("revoked"))
+
+    async def review(self, peer_id: str) -> None:
+        """The grant of this peer was narrowed: end those answers, within CUT_S, that it does not cover any more, and of
+        more than it allows at once the newest ones.
+        """
+        grant = self._grants.grant_for(peer_id)
+        running = sorted((one for one in self._sessions if one.peer_id == peer_id and one.begun), key=lambda one: one.n)
+        over = running[grant.max_concurrency:] if grant is not None else []
+        ends = {one: one.hindrance() for one in running}
+        ends |= {one: Hindrance("narrowed", grant.max_concurrency) for one in over if grant and ends[one] is None}
+        with trio.move_on_after(CUT_S):
+            async with trio.open_nursery() as nursery:
+                for session, why in ends.items():
+                    if why is not None:
+                        nursery.start_soon(session.break_off, why)
 
     async def drain(self, timeout_s: float) -> int:
         """Refuse what comes from now on with shutting_down and let running answers end, for timeout_s at most.
@@ -142,14 +149,14 @@ class InferenceServer:
             while any(session.begun for session in self._sessions):
                 await self._one_ended.wait()
         left = sum(session.begun for session in self._sessions)
-        await self._break_off(list(self._sessions), "shutting_down")
+        await self._break_off(list(self._sessions), Hindrance("shutting_down"))
         return left
 
-    async def _break_off(self, sessions: list["_Session"], code: ErrorCode) -> None:
+    async def _break_off(self, sessions: list["_Session"], why: Hindrance) -> None:
         with trio.move_on_after(CUT_S):
             async with trio.open_nursery() as nursery:
                 for session in sessions:
-                    nursery.start_soon(session.break_off, code)
+                    nursery.start_soon(session.break_off, why)
 
 
 class _Session:
@@ -161,6 +168,7 @@ class _Session:
     ) -> None:
         self.peer_id = channel.peer_id
         self.closing = False
+        self.n = 0
         self.over = trio.Event()
         self._peer_left = trio.Event()
         self._channel = channel
@@ -174,7 +182,7 @@ class _Session:
         self._last_word: Conclude | BreakOff | Decline = Conclude("cancelled")
         self._served: InferRequest | None = None
         self._admitted = False
-        self._tokens_in = self._tokens_out = 0
+        self._claim: Claim | None = None
         self._tells_ids = self._proposed = False
 
     async def run(self) -> None:
@@ -201,15 +209,25 @@ class _Session:
         """Whether a request came on this stream."""
         return self._served is not None
 
-    async def break_off(self, code: ErrorCode) -> None:
+    def hindrance(self) -> Hindrance | None:
+        """Why the grant, as it is now, does not cover this; None also before it was looked at."""
+        return None if self._claim is None else self._claim.hindrance()
+
+    async def break_off(self, why: Hindrance) -> None:
         """Stop the engine, tell the peer why, and wait until that is done."""
         if self._served is None:
             await self._channel.reset()
         else:
-            self._on_refusal(self.peer_id, code, None)
-            self._last_word = BreakOff(code) if self._admitted else Decline(WHILE_DECIDING.get(code, "busy"))
-            self._work.cancel()
+            self._on_refusal(self.peer_id, why.code, why.limit)
+            self._end_with(why)
         await self.over.wait()
+
+    def _end_with(self, why: Hindrance) -> None:
+        if self._admitted:
+            self._last_word = BreakOff(why.code, why.limit, why.resets_in_s)
+        else:
+            self._last_word = Decline(WHILE_DECIDING.get(why.code, "busy"), why.limit, why.resets_in_s)
+        self._work.cancel()
 
     async def _listen(self, deadline_s: float) -> None:
         """Hear a Cancel or the peer's end while the engine works."""
@@ -240,32 +258,34 @@ class _Session:
             wait_s = limits.PROGRESS_INTERVAL_S if due_s is None else due_s - trio.current_time()
             await trio.sleep(max(wait_s, limits.PROGRESS_INTERVAL_S / 10))
             await self._feed(Tick())
+            why = self.hindrance()  # also while nothing is written: in a queue, or reading a long prompt
+            if why is not None and not self._work.cancel_called:
+                self._on_refusal(self.peer_id, why.code, why.limit)
+                self._end_with(why)
 
     async def _decide(self, request: InferRequest) -> None:
         peer_id = self.peer_id
         grant = self._grants.grant_for(peer_id)
         if self.closing:
-            return await self._decline("shutting_down")
+            return await self._decline(Refusal("shutting_down"))
         if grant is None or "infer" not in grant.services:
-            return await self._decline("grant_expired" if self._grants.ran_out(peer_id) else "not_granted")
+            return await self._decline(why_refused(self._grants, peer_id))
         model = await self._find_model(request, grant)
         if model is None:
-            return await self._decline("model_absent")
-        estimate = estimate_tokens(request) + request.max_tokens
+            return await self._decline(Refusal("model_absent"))
+        claim = Claim(self._grants, self._quota, peer_id, model, estimate_tokens(request) + request.max_tokens)
+        refusal = await claim.open(grant)
+        if refusal is not None:
+            return await self._decline(refusal)
+        self._claim = claim
         try:
-            await self._quota.open(peer_id, grant, context_tokens=estimate)
-        except QuotaExceeded as over:
-            return await self._decline(_refusal(over.code), over.limit)
-        try:
-            await self._compute(request, grant, model)
+            await self._compute(request, grant, model, claim)
         finally:
-            self._quota.close(peer_id)
-            with trio.CancelScope(shield=True):
-                await self._quota.charge(peer_id, self._tokens_in, self._tokens_out)
+            await claim.close()
 
-    async def _decline(self, code: RefusalCode, limit: int | None = None) -> None:
-        self._on_refusal(self.peer_id, code, limit)
-        await self._feed(Decline(code, limit))
+    async def _decline(self, why: Refusal) -> None:
+        self._on_refusal(self.peer_id, why.code, why.limit)
+        await self._feed(Decline(why.code, why.limit, why.resets_in_s))
 
     async def _find_model(self, request: InferRequest, grant: Grant) -> ModelInfo | None:
         for model in await self._engine.models():
@@ -276,13 +296,13 @@ class _Session:
                 return model
         return None
 
-    async def _compute(self, request: InferRequest, grant: Grant, model: ModelInfo) -> None:
+    async def _compute(self, request: InferRequest, grant: Grant, model: ModelInfo, claim: Claim) -> None:
         """Turn the engine's events into the machine's, admitting at the first of them, or while a cold model loads."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._admit_while_loading, model.digest)
             async with self._engine.stream(engine_request(request, self.peer_id, model, grant)) as events:
                 async for event in events:
-                    if not await self._take(event, model):
+                    if not await self._take(event, model, claim):
                         break
             nursery.cancel_scope.cancel()
 
@@ -297,11 +317,11 @@ class _Session:
             await self._admit(digest)
             await self._feed(Report("loading"))
 
-    async def _take(self, event: Event, model: ModelInfo) -> bool:
+    async def _take(self, event: Event, model: ModelInfo, claim: Claim) -> bool:
         """One event of the engine; False when the answer is over."""
         if isinstance(event, Failed) and not self._admitted:
             log.warning("the engine refused a peer's request: %s", event.code)
-            await self._decline(REFUSALS.get(event.code, "busy"))
+            await self._decline(Refusal(REFUSALS.get(event.code, "busy")))
             return False
         await self._admit(model.digest, event.position if isinstance(event, Queued) else 0)
         match event:
@@ -310,26 +330,24 @@ class _Session:
             case Started(prompt_tokens):
                 # an upstream engine tells the count at the end only: until then an estimate is spent
                 spent = prompt_tokens or (estimate_tokens(self._served) if self._served else 0)
-                more, self._tokens_in = max(0, spent - self._tokens_in), max(spent, self._tokens_in)
-                # nor does it count what it has read: nobody can see whether that moves, so it gets a model's time to load
+                # nor does it count what it has read: nobody sees whether that moves, so it gets a model's time to load
                 await self._feed(Report("prefill" if prompt_tokens else "loading", prompt_total=prompt_tokens))
-                return await self._may_go_on(more, model)
+                return not await self._hindered(await claim.read(spent))
             case Reading(prompt_done, prompt_total):
-                await self._feed(Report("prefill", 0, prompt_done, prompt_total, self._tokens_out))
+                await self._feed(Report("prefill", 0, prompt_done, prompt_total, claim.tokens_out))
             case Piece(text, token_ids, thought):
                 self._tells_ids = self._tells_ids or bool(token_ids)
                 tokens = len(token_ids) if self._tells_ids else int(bool(text or thought))
-                self._tokens_out += tokens
-                if not await self._may_go_on(tokens, model):
+                if await self._hindered(await claim.wrote(tokens)):
                     return False
                 if text or token_ids or thought:
                     await self._feed(Output(text, len(token_ids), token_ids, thought))
             case ToolCall() as call:
                 await self._propose(call)
             case Resumed():
-                await self._feed(Report("loading", output_tokens=self._tokens_out))
+                await self._feed(Report("loading", output_tokens=claim.tokens_out))
             case Finished(finish_reason, usage):
-                await self._reconcile(usage)
+                await claim.reconcile(usage)
                 await self._feed(Spent(usage.prompt_tokens, usage.cached_tokens, usage.output_tokens))
                 only_words = finish_reason == "tool_calls" and not self._proposed
                 await self._feed(Conclude("stop" if only_words else finish_reason))
@@ -348,31 +366,12 @@ class _Session:
         else:
             await self._feed(Output(in_words(call), 0))
 
-    async def _reconcile(self, usage: Usage) -> None:
-        """Count what the engine says at the end beyond what was counted on the way. The answer is whole by then."""
-        more_in = max(0, usage.prompt_tokens - self._tokens_in)
-        more_out = max(0, usage.output_tokens - self._tokens_out)
-        self._tokens_in += more_in
-        self._tokens_out += more_out
-        grant = self._grants.grant_for(self.peer_id)
-        if grant is not None and more_in + more_out:
-            with contextlib.suppress(QuotaExceeded):
-                await self._quota.spend(self.peer_id, grant, more_in + more_out)
-
-    async def _may_go_on(self, tokens: int, model: ModelInfo) -> bool:
-        """Count tokens; False, and the peer is told why, when its grant as it is now no longer covers them."""
-        grant = self._grants.grant_for(self.peer_id)
-        if grant is None or not permits(grant, "infer", model_name=model.name, model_digest=model.digest):
-            self._on_refusal(self.peer_id, "revoked", None)
-            await self._feed(BreakOff("revoked"))
-            return False
-        try:
-            await self._quota.spend(self.peer_id, grant, tokens)
-        except QuotaExceeded as over:
-            self._on_refusal(self.peer_id, over.code, over.limit)
-            await self._feed(BreakOff("quota"))
-            return False
-        return True
+    async def _hindered(self, why: Hindrance | None) -> bool:
+        """Tell the peer, and the owner, why this answer ends here, if it does."""
+        if why is not None:
+            self._on_refusal(self.peer_id, why.code, why.limit)
+            await self._feed(BreakOff(why.code, why.limit, why.resets_in_s))
+        return why is not None
 
     async def _feed(self, event: object) -> None:
         async with self._lock:
@@ -389,8 +388,3 @@ class _Session:
                             await self._channel.send(frame)
                     case FinishSending():
                         await self._channel.finish()
-
-
-def _refusal(code: str) -> RefusalCode:
-    known: dict[str, RefusalCode] = {"busy": "busy", "quota": "quota", "context_too_long": "context_too_long"}
-    return known.get(code, "quota")

@@ -172,13 +172,17 @@ class Outside:
         yield _Cleared(texts)
 
     def grant_for(self, peer_id: str) -> Grant | None:
-        """Implements offload.server.GrantBook: this node itself, and nobody else."""
+        """Implements offload.claim.GrantBook: this node itself, and nobody else."""
         if peer_id != self._own_id:
             return None
         return Grant(
             services=("infer",), models=(ANY_MODEL,), tokens_per_day=limits.MAX_TOKENS_PER_DAY,
             max_context=limits.MAX_CONTEXT_TOKENS, max_concurrency=limits.MAX_CONCURRENCY, not_after_s=2**40,
             issued_by=self.peer_id, issued_to=self._own_id, epoch=1)
+
+    def reopens_in_s(self, peer_id: str) -> int | None:
+        """Never closed."""
+        return None
 
     def ran_out(self, peer_id: str) -> bool:
         """Never."""
@@ -209,7 +213,9 @@ class _Uncounted:
     async def tokens_on(self, peer_id: str, day: date) -> int:
         return 0
 
-    async def add_tokens(self, peer_id: str, day: date, *, prompt_tokens: int, output_tokens: int) -> None:
+    async def add_tokens(
+        self, peer_id: str, day: date, *, prompt_tokens: int, output_tokens: int, requests: int = 1
+    ) -> None:
         """Not kept."""
 
 

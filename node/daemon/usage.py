@@ -18,8 +18,11 @@ class StoredUsage:
         """Prompt and output tokens of that day."""
         return (await self._database.read(usage.on_day, peer_id, day.isoformat())).tokens
 
-    async def add_tokens(self, peer_id: str, day: date, *, prompt_tokens: int, output_tokens: int) -> None:
-        """Add one request to the day."""
+    async def add_tokens(
+        self, peer_id: str, day: date, *, prompt_tokens: int, output_tokens: int, requests: int
+    ) -> None:
+        """Add tokens, and requests that are over, to the day."""
         await self._database.write(
-            usage.add, peer_id, day.isoformat(), requests=1, prompt_tokens=prompt_tokens, output_tokens=output_tokens
+            usage.add, peer_id, day.isoformat(), requests=requests, prompt_tokens=prompt_tokens,
+            output_tokens=output_tokens,
         )

@@ -33,6 +33,9 @@ class TermsChange:
     max_context_tokens: int | None = None
     max_concurrency: int | None = None
     until: datetime | None = None
+    half_hours: int | None = None
+    zone: str | None = None
+    """Whose clock the half hours are by; goes with them."""
 
 
 def issue(identity: Identity, peer_id: str, terms: Terms, epoch: int, now: datetime) -> bytes:
@@ -42,7 +45,7 @@ def issue(identity: Identity, peer_id: str, terms: Terms, epoch: int, now: datet
         services=tuple(sorted(set(terms.services))), models=tuple(sorted(set(terms.models))),
         tokens_per_day=terms.tokens_per_day, max_context=terms.max_context_tokens,
         max_concurrency=terms.max_concurrency, not_after_s=to_ms(until) // 1000,
-        issued_by=identity.peer_id, issued_to=peer_id, epoch=epoch,
+        issued_by=identity.peer_id, issued_to=peer_id, epoch=epoch, half_hours=terms.half_hours, zone=terms.zone,
     )
     return sign(grant, identity.seed)
 
@@ -63,7 +66,7 @@ def terms_of(grant: Grant) -> Terms:
     """What a grant says, for making another one."""
     return Terms(
         grant.services, grant.models, grant.tokens_per_day, grant.max_context, grant.max_concurrency,
-        until=datetime.fromtimestamp(grant.not_after_s, UTC),
+        until=datetime.fromtimestamp(grant.not_after_s, UTC), half_hours=grant.half_hours, zone=grant.zone,
     )
 
 
@@ -80,6 +83,7 @@ def changed(terms: Terms, change: TermsChange, now: datetime) -> Terms:
             tokens_per_day=terms.tokens_per_day or GUEST_TERMS.tokens_per_day,
             max_context_tokens=terms.max_context_tokens or GUEST_TERMS.max_context_tokens,
             max_concurrency=terms.max_concurrency or GUEST_TERMS.max_concurrency, days=terms.days, until=terms.until,
+            half_hours=terms.half_hours, zone=terms.zone,
         )
     until = change.until if change.until is not None else base.until
     if until is not None and until <= now:
@@ -92,6 +96,8 @@ def changed(terms: Terms, change: TermsChange, now: datetime) -> Terms:
         _number("context tokens", change.max_context_tokens, base.max_context_tokens, limits.MAX_CONTEXT_TOKENS),
         _number("requests at once", change.max_concurrency, base.max_concurrency, limits.MAX_CONCURRENCY),
         base.days, until,
+        base.half_hours if change.half_hours is None else change.half_hours,
+        base.zone if change.half_hours is None else change.zone or base.zone,
     )
 
 

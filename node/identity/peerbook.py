@@ -37,16 +37,19 @@ class PeerBook:
     """Paired peers and their grants, over the database."""
 
     def __init__(
-        self, database: Database, identity: Identity, clock: Clock, cut: Cut, widened: Widened = _nothing
+        self, database: Database, identity: Identity, clock: Clock, cut: Cut, widened: Widened = _nothing,
+        narrowed: Widened | None = None,
     ) -> None:
         """cut(peer_id): close every stream and connection of this peer; awaited once the change is durable.
-        widened(peer_id): its grant allows more now and nothing less, so what runs may go on.
+        widened(peer_id): its grant allows more now and nothing less, so what runs may go on. narrowed(peer_id): the
+        same services, but less of one; what no longer fits must end, the rest may go on. None: cut.
         """
         self._database = database
         self._identity = identity
         self._clock = clock
         self._cut = cut
         self._widened = widened
+        self._narrowed = narrowed or cut
 
     async def every(self) -> list[Peer]:
         """All paired peers, by name."""
@@ -73,8 +76,8 @@ class PeerBook:
     async def edit_grant(self, who: str, change: TermsChange) -> Peer:
         """The peer, with a grant that differs in what the owner said. It replaces the old one under a new epoch.
 
-        When it allows less in anything, the peer's running streams are cut; otherwise they go on. A revoked grant
-        starts from nothing. Raises UnknownPeer, UsageError (also for a peer that is trusted with nothing).
+        When it allows less in anything, those running answers that no longer fit are cut; when a service is gone, all
+        streams. A revoked grant starts from nothing. Raises UnknownPeer, UsageError (also for a peer that is trusted with nothing).
         """
         peer = await self.find(who)
         if peer.trust == Trust.NONE:
@@ -85,6 +88,8 @@ class PeerBook:
         old, new = await self._database.write(self._edit, peer, change)
         if old is not None and covers(new, old):
             await self._widened(peer.peer_id)
+        elif old is not None and set(old.services) <= set(new.services):
+            await self._narrowed(peer.peer_id)
         else:
             await self._cut(peer.peer_id)
         return peer

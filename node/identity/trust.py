@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 
-from protocol.grants import Service
+from protocol.grants import ALL_DAY, Service
 
 __all__ = ["DEFAULT_TERMS", "DESCRIPTIONS", "GUEST_TERMS", "Terms", "Trust"]
 
@@ -38,6 +38,10 @@ class Terms:
     """How long the grant holds. There is no renewal between peers yet, so the defaults are long."""
     until: datetime | None = None
     """The moment it ends at, instead of days."""
+    half_hours: int = ALL_DAY
+    """At which half hours of the day it is good, as in protocol.grants."""
+    zone: str = "UTC"
+    """Whose clock that is."""
 
 
 _OWN_DEVICE = Terms(

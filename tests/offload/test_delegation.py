@@ -60,7 +60,7 @@ class Usages:
     async def tokens_on(self, peer_id, day):
         return self.used
 
-    async def add_tokens(self, peer_id, day, *, prompt_tokens, output_tokens):
+    async def add_tokens(self, peer_id, day, *, prompt_tokens, output_tokens, requests=1):
         self.used += prompt_tokens + output_tokens
 
 
@@ -73,6 +73,9 @@ class Grants:
     def grant_for(self, peer_id):
         assert peer_id == ALICE
         return self.grant
+
+    def reopens_in_s(self, peer_id):
+        return None
 
     def ran_out(self, peer_id):
         return self.grant is None and self.expired
@@ -485,3 +488,37 @@ async def test_garbage_from_a_peer_ends_its_stream_and_nothing_else():
             while pair.server.active or not pair.far._lost:
                 await trio.sleep(0.01)
     assert (await Pair(ANSWER).ask()).finish_reason == "stop"
+
+
+@pytest.mark.parametrize(("lapse", "reason"), [
+    (lambda grants: setattr(grants, "expired", True), "grant_expired"), (lambda grants: None, "revoked"),
+])
+async def test_a_grant_that_lapses_while_nothing_is_written_ends_the_answer_within_a_second(
+    autojump_clock, lapse, reason
+):
+    pair = Pair([Queued(2), 60.0, *SLOW])
+
+    async def end():
+        lapse(pair.grants)
+        pair.grants.grant = None
+
+    begun = trio.current_time()
+    done = await During(pair, 5.2, end).run()
+    assert done.failure.reason == reason
+    assert trio.current_time() - begun < 5.2 + 1.1
+
+
+async def test_reviewing_a_narrowed_grant_ends_what_no_longer_fits_and_nothing_else(autojump_clock):
+    pair = Pair(SLOW)
+    before = grant(max_concurrency=2)
+    pair.grants.grant = before
+
+    async def review():
+        await pair.server.review(ALICE)  # nothing was narrowed: the control
+        assert pair.server.active == 1
+        pair.grants.grant = grant(max_context=10)
+        await pair.server.review(ALICE)
+        assert pair.server.active == 0
+
+    done = await During(pair, 1.05, review).run()
+    assert done.failure.reason == "narrowed"

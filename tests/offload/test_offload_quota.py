@@ -22,7 +22,7 @@ class UsagesByDay:
         self.reads += 1
         return self.days.get((peer_id, day), 0)
 
-    async def add_tokens(self, peer_id, day, *, prompt_tokens, output_tokens):
+    async def add_tokens(self, peer_id, day, *, prompt_tokens, output_tokens, requests=1):
         self.days[peer_id, day] = self.days.get((peer_id, day), 0) + prompt_tokens + output_tokens
 
 

@@ -51,7 +51,7 @@ class Usages:
     async def tokens_on(self, peer_id, day):
         return sum(map(sum, self.booked))
 
-    async def add_tokens(self, peer_id, day, *, prompt_tokens, output_tokens):
+    async def add_tokens(self, peer_id, day, *, prompt_tokens, output_tokens, requests=1):
         self.booked.append((prompt_tokens, output_tokens))
 
 
@@ -63,6 +63,9 @@ class Grants:
         return Grant(
             services=("infer",), models=(ANY_MODEL,), tokens_per_day=self.tokens_per_day, max_context=4096,
             max_concurrency=2, not_after_s=2**40, issued_by=BOB, issued_to=ALICE, epoch=1)
+
+    def reopens_in_s(self, peer_id):
+        return None
 
     def ran_out(self, peer_id):
         return False

@@ -119,7 +119,9 @@ class FreeUsage:
     async def tokens_on(self, peer_id: str, day: date) -> int:
         return 0
 
-    async def add_tokens(self, peer_id: str, day: date, *, prompt_tokens: int, output_tokens: int) -> None:
+    async def add_tokens(
+        self, peer_id: str, day: date, *, prompt_tokens: int, output_tokens: int, requests: int = 1
+    ) -> None:
         pass
 
 
@@ -134,6 +136,10 @@ class Grants:
             services=self.services, models=(ANY_MODEL,), tokens_per_day=10_000, max_context=4096, max_concurrency=2,
             not_after_s=2**40, issued_by=BOB, issued_to=ALICE, epoch=1,
         )
+
+    def reopens_in_s(self, peer_id: str) -> int | None:
+        """Never closed."""
+        return None
 
     def ran_out(self, peer_id: str) -> bool:
         return False
