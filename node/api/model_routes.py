@@ -16,7 +16,7 @@ __all__ = ["ModelRoutes"]
 
 
 class ModelSource(msgspec.Struct, forbid_unknown_fields=True):
-    """Body of POST /v1/models: a path, or hf:OWNER/REPOSITORY[:FILE]."""
+    """Body of POST /v1/models: a path, package:NAME, peer:PEER/MODEL or hf:OWNER/REPOSITORY[:FILE]."""
 
     source: str
 

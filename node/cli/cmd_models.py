@@ -1,4 +1,4 @@
-"""kith models: list, show, add, choose or remove local models."""
+"""kith models: list, show, add, copy, choose or remove local models."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ from node.cli.output import Session, table
 from node.cli.printable import cell
 from node.cli.terminal import confirm
 
-ELSEWHERE = ("hf:", "package:")
+ELSEWHERE = ("hf:", "package:", "peer:")
 
 
 def _row(model: dict[str, Any]) -> list[str]:
@@ -35,7 +35,7 @@ def _state(model: dict[str, Any]) -> str:
 @json_option
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """List, show, add, choose or remove local models."""
+    """List, show, add, copy, choose or remove local models."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_)
 
@@ -101,9 +101,10 @@ def _template(view: dict[str, Any]) -> str:
 def add(ctx: click.Context, source: str) -> None:
     """Add models from SOURCE, copied into the models folder after checking them.
 
-    SOURCE is a GGUF file, a folder of them, package:NAME for an installed Python package that holds one, or
-    hf:OWNER/REPOSITORY[:FILE] for a model hub. There FILE may be a file's name or a quantisation such as Q8_0; left
-    out, a good one for this machine's memory is taken. A transfer that broke off goes on.
+    SOURCE is a GGUF file, a folder of them, package:NAME for an installed Python package that holds one,
+    peer:PEER/MODEL for a model of a paired node (see kith models copy), or hf:OWNER/REPOSITORY[:FILE] for a model hub.
+    There FILE may be a file's name or a quantisation such as Q8_0; left out, a good one for this machine's memory is
+    taken. A transfer that broke off goes on.
     """
     at = session(ctx)
     if not source.startswith(ELSEWHERE):
@@ -112,6 +113,25 @@ def add(ctx: click.Context, source: str) -> None:
             hint = "See: kith models add --help"
             raise CommandFailure(f"{source} does not exist", hint=hint, exit_code=2, code="usage")
         source = str(path.resolve())
+    _add(at, source)
+
+
+@command.command("copy")
+@click.argument("name")
+@click.option("--from", "peer", required=True, metavar="PEER", help="The paired node that has it.")
+@json_option
+@click.pass_context
+def copy(ctx: click.Context, name: str, peer: str) -> None:
+    """Copy the model NAME (or the beginning of its digest) from a paired node.
+
+    Its file counts only once it has the digest that the peer serves. A copy that breaks off goes on when the peer is
+    back, or with the next kith models copy. The peer's owner grants it with the service "models"; own devices have it.
+    """
+    _add(session(ctx), f"peer:{peer}/{name}")
+
+
+def _add(at: Session, source: str) -> None:
+    """Have the node add it, and show how far it is."""
     added = []
     for event in at.client().stream("/v1/models", {"source": source}):
         if event["event"] == "progress":

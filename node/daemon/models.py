@@ -13,6 +13,8 @@ import trio
 from node.api.ports import Emit
 from node.api.views import ModelDetail, ModelView
 from node.daemon.hub import HubDesk
+from node.daemon.model_copies import PREFIX as PEER
+from node.daemon.model_copies import CopyDesk
 from node.errors import KithError, ModelMissing, UsageError
 from offload.catalogue import Catalogue, ModelFile
 from offload.errors import ModelUnusable, OffloadError
@@ -35,7 +37,7 @@ class ModelShelf:
     """Lists, shows, adds, chooses and removes models."""
 
     def __init__(
-        self, engine: JoinedEngine, folders: Sequence[Path], digest_cache: Path, hub: HubDesk,
+        self, engine: JoinedEngine, folders: Sequence[Path], digest_cache: Path, hub: HubDesk, copies: CopyDesk,
         keep_default: Callable[[str], None],
     ) -> None:
         """folders: where models lie, kith's own one first. keep_default: remember a choice for the next start."""
@@ -44,6 +46,7 @@ class ModelShelf:
         self._own = ModelFolder(folders[0])
         self._digest_cache = digest_cache
         self._hub = hub
+        self._copies = copies
         self._keep_default = keep_default
         self._adding = trio.Lock()
 
@@ -75,8 +78,8 @@ class ModelShelf:
             licence_in_file=facts.licence or "not stated")
 
     async def add(self, source: str, emit: Emit) -> None:
-        """Add a GGUF file, every one of a folder or an installed package (package:NAME), or one of a hub
-        (hf:OWNER/REPOSITORY[:FILE]).
+        """Add a GGUF file, every one of a folder or an installed package (package:NAME), one of a hub
+        (hf:OWNER/REPOSITORY[:FILE]), or one of a paired peer (peer:PEER/MODEL).
 
         Events: progress, skipped, added. Raises UsageError, KithError, offload.errors.OffloadError; nothing half-copied
         gets a model's name.
@@ -85,6 +88,9 @@ class ModelShelf:
             await self._own.sweep()
             if source.startswith(PREFIX):
                 await self._add_from_hub(source, emit)
+                return
+            if source.startswith(PEER):
+                await self._add_from_peer(source, emit)
                 return
             several, files = await trio.to_thread.run_sync(_files_of, source)
             for file in files:
@@ -152,6 +158,16 @@ class ModelShelf:
             raise
         where = f"{self._hub.host}/{reference.repository}"
         await self._admit(fetched.part, fetched.digest, fetched.file_name, facts, emit, fetched.licence, where)
+
+    async def _add_from_peer(self, source: str, emit: Emit) -> None:
+        copied, peer = await self._copies.fetch(source, self._own.path, _progress(emit))
+        try:
+            facts = await model_facts(copied.part)
+            _require_model(facts)
+        except OffloadError:
+            await self._own.drop(copied.part)
+            raise
+        await self._admit(copied.part, copied.digest, copied.name, facts, emit, copied.licence, f"{PEER}{peer}")
 
     async def _admit(
         self, part: Path, digest: str, file_name: str, facts: ModelFacts, emit: Emit, licence: str = "",

@@ -45,8 +45,9 @@ from node.daemon.outside import Outside
 from node.daemon.owner import APPROVAL_DEADLINE_S, OwnerDesk
 from node.daemon.owner_sources import open_sources
 from node.daemon.peers import Roster
+from node.daemon.privacy_parts import build_privacy, build_receipts
 from node.daemon.readiness import Readiness
-from node.daemon.searching import Openings, PassageGuard, QueryDesk, Searching, StoredShares
+from node.daemon.searching import Openings, PassageGuard, QueryDesk, Searching
 from node.daemon.serving import Serving
 from node.daemon.thinker import Thinker
 from node.daemon.upkeep import Upkeep
@@ -60,11 +61,9 @@ from node.mail.outbox import Outbox
 from node.mail.receive import Receiver
 from node.net.gate import Gate
 from node.paths import Paths
-from node.privacy.egress import Egress
 from node.privacy.ledger import Ledger
-from node.privacy.ledger_head import FileHeadKeeper, SeedSigner
-from node.privacy.ledger_rows import StoredLedgerRows
 from node.privacy.nets import SecretsNet
+from node.privacy.receipts import ReceiptDesk
 from node.privacy.traffic import Traffic
 from node.scan.client import ScanWorker
 from node.sources.searchable import SearchableFolders
@@ -116,6 +115,7 @@ class Parts:
     upkeep: Upkeep
     traffic: Traffic
     waking: Waking
+    receipts: ReceiptDesk
 
 
 class PairSlot:
@@ -146,18 +146,15 @@ def build_parts(
     vault = FollowingVault(sources.calendars, sources.contacts, clock)
     secrets = SecretsNet()
     inspector = composition.make_inspector(vault, secrets)
-    ledger = Ledger(
-        StoredLedgerRows(database), FileHeadKeeper(paths.state_dir / "ledger.head"),
-        SeedSigner(identity.subkey("ledger-head")), chain_key=identity.subkey("ledger-chain"),
-        seal_key=identity.subkey("ledger-seal"), clock=clock,
-    )
-    shares = StoredShares(database)
     built = build_engine(config, paths, identity, entropy)
     engine = built.engine
     digest_cache = paths.state_dir / "digests.json"
     model_files = CatalogueFiles(built.model_folders, digest_cache)
-    egress = Egress(
-        inspector=inspector, ledger=ledger, shares=shares, new_id=fresh_id, observer=composition.tap, blobs=model_files)
+    privacy = build_privacy(
+        paths=paths, identity=identity, database=database, composition=composition, inspector=inspector,
+        blobs=model_files,
+    )
+    egress, ledger, shares = privacy.egress, privacy.ledger, privacy.shares
 
     scan = ScanWorker()
 
@@ -195,6 +192,10 @@ def build_parts(
     if built.elsewhere is not None:
         outside = Outside(
             built.elsewhere, roster, networking.open_channel, egress.channel, lambda: networking.mode, identity.peer_id)
+    receipts = build_receipts(
+        privacy, identity=identity, database=database, composition=composition, open_channel=networking.open_channel,
+        not_a_peer=outside.peer_id if outside else "",
+    )
     thinker = Thinker(
         node_name=name, engine=engine, egress=egress, peers=outside or roster,
         open_channel=outside.open_channel if outside else networking.open_channel, ask=desk,
@@ -254,6 +255,7 @@ def build_parts(
         deliverer=deliverer,
         pair=lambda channel: pair.serve(channel),
         model_files=ModelServer(model_files, grants, partial(refused, service="models")),
+        receipts=receipts,
     )
     waking = Waking(database, roster, egress.traffic, clock, lambda: networking.mode)
 
@@ -282,5 +284,6 @@ def build_parts(
         explainer=Explainer(thinker, engine, roster, lambda: networking.mode),
         readiness=Readiness(engine, clock, fresh_id), outside=outside,
         upkeep=upkeep, traffic=egress.traffic, waking=waking,
+        receipts=receipts,
         history=HistoryCases(database, registry, owner_zone(settings.sources.time_zone)),
     )

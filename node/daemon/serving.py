@@ -17,13 +17,14 @@ from node.daemon.persevering import Persevering
 from node.mail.deliver import Deliverer
 from node.mail.receive import Receiver
 from node.net.events import LinkDown, LinkUp, ModelsAdvertised, NetEvent, Refused
+from node.privacy.receipts import ReceiptDesk
 from offload.model_server import ModelServer
 from offload.ports import Engine
 from offload.server import InferenceServer
 from protocol.channel import FrameChannel
 from protocol.frames.link import Hello, ModelAdvert
 from protocol.grants import Grant, Service, permits
-from protocol.names import INFER, LINK, MAIL, MODEL, PAIR, PROTOCOLS, QUERY
+from protocol.names import INFER, LINK, MAIL, MODEL, PAIR, PROTOCOLS, QUERY, RECEIPT
 from search.server import QueryServer
 
 __all__ = ["Serving"]
@@ -47,12 +48,14 @@ class Serving:
         self._contacts, self._contacted = trio.open_memory_channel[str](256)
         self._routes: dict[str, Callable[[FrameChannel], Awaitable[None]]] = {}
         self._deliverer: Deliverer | None = None
+        self._receipts: ReceiptDesk | None = None
         self.on_contact: Callable[[str], Awaitable[None]] = self._roster.note_contact
         """What is written down of a peer that has just greeted."""
 
     def attach(
         self, *, networking: Networking, inference: InferenceServer, queries: QueryServer, receiver: Receiver,
         deliverer: Deliverer, pair: Callable[[FrameChannel], Awaitable[None]], model_files: ModelServer,
+        receipts: ReceiptDesk,
         on_refusal: Callable[[str, str], None] = lambda peer_id, code: None,
     ) -> None:
         """Wire the services to their protocol ids. on_refusal(peer_id, code): mail was refused."""
@@ -62,8 +65,9 @@ class Serving:
         self._receiver = receiver
         self._routes = {
             LINK: networking.serve_link, INFER: inference.serve, QUERY: queries.serve, MAIL: self._take_mail,
-            PAIR: pair, MODEL: model_files.serve,
+            PAIR: pair, MODEL: model_files.serve, RECEIPT: receipts.serve,
         }
+        self._receipts = receipts
 
     async def on_channel(self, channel: FrameChannel) -> None:
         """Serve one stream that a peer opened."""
@@ -117,6 +121,8 @@ class Serving:
                 self._roster.link_up(event)
                 if self._deliverer is not None:
                     self._deliverer.peer_up(event.peer_id)
+                if self._receipts is not None:
+                    self._receipts.peer_up(event.peer_id)
                 try:
                     self._contacts.send_nowait(event.peer_id)
                 except trio.WouldBlock:

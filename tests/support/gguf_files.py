@@ -9,8 +9,9 @@ __all__ = ["make_gguf"]
 
 
 def make_gguf(path: Path, *, file_type: int | None = 2, template: str | None = None, vocabulary: int = 40,
-              licence: str = "apache-2.0", context_tokens: int = 2048, name: str = "Tiny Test") -> Path:
-    """A file with metadata and two tensors (8 x 4 and 4 weights), no usable model."""
+              licence: str = "apache-2.0", context_tokens: int = 2048, name: str = "Tiny Test",
+              ballast_bytes: int = 0) -> Path:
+    """A file with metadata and two tensors (8 x 4 and 4 weights), no usable model. ballast_bytes: one more tensor."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_name(name)
     writer.add_license(licence)
@@ -27,6 +28,9 @@ def make_gguf(path: Path, *, file_type: int | None = 2, template: str | None = N
         writer.add_chat_template(template)
     writer.add_tensor("token_embd.weight", np.ones((8, 4), dtype=np.float32))
     writer.add_tensor("output_norm.weight", np.ones(4, dtype=np.float32))
+    if ballast_bytes:
+        noise = np.random.default_rng(1).integers(0, 256, ballast_bytes, dtype=np.uint8)
+        writer.add_tensor("ballast.weight", noise.view(np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -8,15 +8,22 @@ import pytest
 import trio
 from fake_hub import fake_hub
 from gguf_files import make_gguf
+from memory_channel import ALICE, BOB, memory_channels
 
+from node.clock import SystemEntropy
 from node.daemon.hub import HubDesk
+from node.daemon.model_copies import CatalogueFiles, CopyDesk
 from node.daemon.models import ModelShelf
-from node.errors import ModelMissing, PolicyRefused, UsageError
+from node.errors import ModelMissing, NotPaired, PeerUnreachable, PolicyRefused, UnknownPeer, UsageError
 from offload.catalogue import read_record
 from offload.errors import ModelUnusable
 from offload.joined_engine import JoinedEngine
 from offload.local_engine import LocalEngine
 from offload.model_errors import HubMismatch, NoSuchPackage, NotKept
+from offload.model_server import ModelServer
+from protocol.frames.link import ModelAdvert
+from protocol.grants import Grant
+from protocol.names import MODEL
 
 
 class MemoryLedger:
@@ -33,6 +40,39 @@ class MemoryLedger:
         self.closed.append((place, outcome))
 
 
+class FakePeers:
+    """One peer, ann, as roster and network at once; channel is what a stream to her is."""
+
+    mode = "lan"
+
+    def __init__(self):
+        self.services, self.models, self.channel, self.asked = frozenset({"models"}), (), None, []
+
+    def find(self, name):
+        if name != "ann":
+            raise UnknownPeer()
+        return BOB
+
+    def name_of(self, peer_id):
+        return "ann"
+
+    async def wait_for(self, peer_id):
+        if self.services is None:
+            await trio.sleep_forever()
+
+    def allows_us(self, peer_id):
+        return self.services
+
+    def adverts(self, peer_id):
+        return self.models
+
+    async def open_channel(self, peer_id, protocol):
+        self.asked.append((peer_id, protocol))
+        if self.channel is None:
+            raise PeerUnreachable()
+        return self.channel
+
+
 class Desk:
     """A shelf with its folders, and what it said."""
 
@@ -43,7 +83,10 @@ class Desk:
         self.mode, self.kept, self.events, self.ledger = mode, [], [], MemoryLedger()
         self.engine = JoinedEngine(LocalEngine([self.own, self.other], cache_dir=root), None)
         hub = HubDesk(hub_url, self.ledger, lambda: self.mode, lambda: "id")
-        self.shelf = ModelShelf(self.engine, [self.own, self.other], root / "digests.json", hub, self.kept.append)
+        self.peers = FakePeers()
+        self.shelf = ModelShelf(
+            self.engine, [self.own, self.other], root / "digests.json", hub,
+            CopyDesk(self.peers, self.peers, SystemEntropy()), self.kept.append)
 
     async def emit(self, event):
         self.events.append(event)
@@ -244,3 +287,91 @@ async def test_a_file_with_a_wrong_checksum_never_becomes_a_model(tmp_path):
         with pytest.raises(HubMismatch):
             await desk.add("hf:some-owner/tiny-GGUF")
     assert list(desk.own.iterdir()) == [] and desk.ledger.closed == [(1, "failed")]
+
+
+# -- from a peer
+
+
+class EveryGrant:
+    """Everything may be copied."""
+
+    def grant_for(self, peer_id):
+        return Grant(
+            services=("models",), models=("*",), tokens_per_day=0, max_context=0, max_concurrency=0,
+            not_after_s=2**40, issued_by=BOB, issued_to=ALICE, epoch=1)
+
+    def ran_out(self, peer_id):
+        return False
+
+
+async def offer(desk, nursery, file):
+    """ann has this file, and a server for it."""
+    files = CatalogueFiles([file.parent], desk.source / "digests.json")
+    desk.peers.channel, far = memory_channels(MODEL)
+    nursery.start_soon(ModelServer(files, EveryGrant()).serve, far)
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    desk.peers.models = (ModelAdvert("ann-model", digest, 2048, False),)
+    return digest
+
+
+@pytest.mark.parametrize("by_digest", [False, True])
+async def test_a_model_of_a_peer_becomes_one_of_ours(desk, nursery, by_digest):
+    file = make_gguf(desk.source / "far.Q8_0.gguf", licence="mit")
+    digest = await offer(desk, nursery, file)
+    (model,) = await desk.add(f"peer:ann/{digest[:8] if by_digest else 'Ann-Model'}")
+    assert (model["digest"], model["name"]) == (digest, "far.q8_0")
+    (kept,) = desk.own.glob("*.gguf")
+    assert kept.read_bytes() == file.read_bytes() and not desk.hidden()
+    record = read_record(kept)
+    assert record is not None and record.source == "peer:ann" and record.licence == "mit"
+    assert desk.peers.asked == [(BOB, MODEL)]
+
+
+async def test_a_file_of_a_peer_that_is_no_model_is_dropped(desk, nursery):
+    file = desk.source / "far.gguf"
+    file.write_bytes(b"GGUF" + (3).to_bytes(4, "little") + b"\1" * 16 + b"nonsense" * 100)
+    await offer(desk, nursery, file)
+    with pytest.raises(ModelUnusable):
+        await desk.add("peer:ann/ann-model")
+    assert not list(desk.own.iterdir())
+
+
+async def test_what_a_peer_can_not_be_asked_for(desk, nursery, autojump_clock):
+    await offer(desk, nursery, make_gguf(desk.source / "far.gguf"))
+    for source in ("peer:ann", "peer:ann/", "peer:/x"):
+        with pytest.raises(UsageError):
+            await desk.add(source)
+    with pytest.raises(UnknownPeer):
+        await desk.add("peer:bea/ann-model")
+    with pytest.raises(ModelMissing, match="it offers ann-model"):
+        await desk.add("peer:ann/other")
+    desk.peers.services = frozenset({"infer"})
+    with pytest.raises(NotPaired, match="not granted"):
+        await desk.add("peer:ann/ann-model")
+    desk.peers.services = None
+    with pytest.raises(PeerUnreachable):
+        await desk.add("peer:ann/ann-model")
+    assert desk.peers.asked == []
+
+
+async def test_offline_ends_a_copy_at_once(desk):
+    desk.peers.models = (ModelAdvert("ann-model", "ab" * 32, 2048, False),)
+    desk.peers.mode = "offline"
+    with pytest.raises(PeerUnreachable):
+        await desk.add("peer:ann/ann-model")
+
+
+async def test_only_whole_and_unchanged_files_are_given(desk):
+    file = make_gguf(desk.source / "a.gguf")
+    await desk.add(file)
+    (kept,) = desk.own.glob("*.gguf")
+    digest = hashlib.sha256(kept.read_bytes()).hexdigest()
+    files = CatalogueFiles([desk.own], desk.own / "digests.json")
+    found = await files.open(digest)
+    assert found is not None and await found.holds(3, kept.read_bytes()[3:99]) and not await found.holds(3, b"x")
+    found.close()
+    found.close()
+    assert await files.open("ab" * 32) is None
+    kept.write_bytes(kept.read_bytes() + b"x")
+    assert await files.open(digest) is None
+    assert await files.open(hashlib.sha256(kept.read_bytes()).hexdigest()) is None    # not what its record says
