@@ -30,7 +30,8 @@ __all__ = [
     "narrows", "opens_in_half_hours", "permits", "sign", "verify",
 ]
 
-Service = Literal["infer", "search", "mail", "models"]  # models: may copy the model files that the grant names
+Service = Literal["infer", "search", "mail", "models", "relay"]
+# models: may copy the model files that the grant names; relay: this node carries its sealed traffic with others
 GrantedModel = Annotated[str, Meta(pattern=r"\A(?:\*|[A-Za-z0-9][A-Za-z0-9._:+/-]{0,95})\Z")]  # a name, a digest, or *
 
 ANY_MODEL: Final = "*"

@@ -68,7 +68,7 @@ def show(ctx: click.Context, peer: str) -> None:
 
 @command.command("edit")
 @click.argument("peer")
-@click.option("--services", callback=_names, metavar="LIST", help="Of infer, search, mail, models; '' for none.")
+@click.option("--services", callback=_names, metavar="LIST", help="Of infer, search, mail, models, relay; '' for none.")
 @click.option("--models", callback=_names, metavar="LIST", help="Names or digests, with commas; * for all.")
 @click.option("--tokens-per-day", type=click.IntRange(min=0), help="Prompt and answer together, per UTC day.")
 @click.option("--max-context", type=click.IntRange(min=0), metavar="TOKENS", help="Longest prompt with its answer.")

@@ -45,7 +45,7 @@ class Terms:
 
 
 _OWN_DEVICE = Terms(
-    ("infer", "mail", "models", "search"), ("*",), tokens_per_day=20_000_000, max_context_tokens=131_072,
+    ("infer", "mail", "models", "relay", "search"), ("*",), tokens_per_day=20_000_000, max_context_tokens=131_072,
     max_concurrency=8,
 )
 

@@ -24,7 +24,7 @@ __all__ = [
     "ModelAdvert",
 ]
 
-CAPABILITIES: Final = frozenset({"infer", "search", "mail", "models", "exact-lane", "tools", "resume"})
+CAPABILITIES: Final = frozenset({"infer", "search", "mail", "models", "relay", "exact-lane", "tools", "resume"})
 """What this version may announce. A peer's unknown capabilities are ignored, so a later version can add some."""
 
 GrantBytes = Annotated[bytes, Meta(max_length=limits.MAX_GRANT_BYTES)]

@@ -38,7 +38,7 @@ SEED, OTHER_SEED = b"\x01" * 32, b"\x02" * 32
 ISSUER, HOLDER, STRANGER = (
     peer_id_from_public_key(bytes(SigningKey(seed).verify_key)) for seed in (SEED, OTHER_SEED, b"\x03" * 32)
 )
-SERVICES = ("infer", "mail", "models", "search")
+SERVICES = ("infer", "mail", "models", "relay", "search")
 MODELS = (ANY_MODEL, "big", "ab" * 32, "small")
 
 

@@ -84,7 +84,7 @@ async def test_by_code_both_store_each_other_with_trust_and_grants(phone, home):
         given = await near.book.grant_for(far.identity.peer_id)
         assert given is not None
         assert given == await far.book.grant_from(near.identity.peer_id)
-        assert given.services == ("infer", "mail", "models", "search")
+        assert given.services == ("infer", "mail", "models", "relay", "search")
     assert await home.driver.window() is None  # the code is spent
 
 

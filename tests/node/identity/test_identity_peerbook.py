@@ -67,7 +67,7 @@ async def test_trust_changes_the_grant_and_cuts(node):
     changed = await node.book.set_trust("bea", Trust.HOME)
     assert (changed.trust, node.cut) == ("home", [BEA])
     now = await node.book.grant_for(BEA)
-    assert now.services == ("infer", "mail", "models", "search")
+    assert now.services == ("infer", "mail", "models", "relay", "search")
     assert now.epoch > before.epoch
     await node.book.set_trust("bea", Trust.FRIEND, Terms(("infer",), ("smollm2",), 1000, 2048, 1, days=1))
     narrow = await node.book.grant_for(BEA)
@@ -133,7 +133,7 @@ async def test_names_are_unique_and_well_formed(node):
 
 
 def test_no_level_grants_more_than_the_design_says():
-    everything = ("infer", "mail", "models", "search")
+    everything = ("infer", "mail", "models", "relay", "search")
     assert DEFAULT_TERMS[Trust.SELF].services == DEFAULT_TERMS[Trust.HOME].services == everything
     assert DEFAULT_TERMS[Trust.FRIEND] == Terms(("mail",))
     assert DEFAULT_TERMS[Trust.NONE] == Terms()
@@ -209,7 +209,8 @@ async def test_nothing_is_granted_to_a_peer_that_is_trusted_with_nothing(node):
 
 
 NUMBERS = st.integers(0, 1000)
-SERVICES = st.lists(st.sampled_from(["infer", "search", "mail", "models"]), unique=True).map(lambda found: tuple(sorted(found)))
+ALL_SERVICES = ["infer", "search", "mail", "models", "relay"]
+SERVICES = st.lists(st.sampled_from(ALL_SERVICES), unique=True).map(lambda found: tuple(sorted(found)))
 MODELS = st.lists(st.sampled_from(["*", "a", "b"]), unique=True).map(tuple)
 
 
