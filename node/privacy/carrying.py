@@ -24,8 +24,9 @@ HERE = ""
 
 
 class Carried(msgspec.Struct, frozen=True, array_like=True):
-    """One request as it left. tokens: placeholder -> value, never leaves; approved: peer id -> who approved it, and how.
+    """One request as it left.
 
+    tokens: placeholder -> value; they never leave. approved: peer id -> who approved that it gets it.
     text, thought, token_ids: what was written so far, in masked form; token_ids are of exactly that text, or empty.
     written_by: the ids of the peers that wrote it.
     """

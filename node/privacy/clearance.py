@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import trio
 
-from node.privacy.ledger import Ledger
 from node.privacy.carrying import Carried
+from node.privacy.ledger import Ledger
 from node.privacy.left import Left
 from node.privacy.placeholders import PlaceholderMap
 from node.privacy.policy import Level, Purpose
@@ -32,8 +32,7 @@ class EgressClearance:
         texts: tuple[str, ...], substitutions: int, placeholders: PlaceholderMap, ledger: Ledger, place: Head,
         approved_by: str = "", like: Carried | None = None,
     ) -> None:
-        """like: what goes on here; its token ids may be sent with its text, and its text again where this peer wrote it.
-        """
+        """like: what goes on here; its token ids may go with its text, its text again to the peer that wrote it."""
         self.peer_id = peer_id
         self.purpose = purpose
         self.level = level

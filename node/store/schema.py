@@ -189,6 +189,7 @@ _LEDGER_SIDES: tuple[str, ...] = (
         sent_ms INTEGER,
         UNIQUE (peer_id, purpose, request_id, digest)
     ) STRICT""",
+    "CREATE INDEX owed_receipts_named ON owed_receipts (request_id)",
     "CREATE INDEX owed_receipts_waiting ON owed_receipts (peer_id, number) WHERE sent_ms IS NULL",
 )
 
@@ -218,7 +219,57 @@ _DECISIONS: tuple[str, ...] = (
     ) STRICT, WITHOUT ROWID""",
 )
 
-KITH = Schema("kith", (_FIRST, _UNREAD, _LEDGER_SIDES, _DECISIONS))
+# Requests that wait for a better answer; with a conversation what was asked in it goes too.
+_INTENTS: tuple[str, ...] = (
+    """CREATE TABLE intents (
+        intent_id TEXT PRIMARY KEY,
+        key TEXT NOT NULL UNIQUE,
+        conversation_id TEXT NOT NULL REFERENCES conversations ON DELETE CASCADE,
+        place TEXT NOT NULL,
+        model TEXT,
+        title TEXT NOT NULL,
+        job TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN (
+            'waiting', 'needs_consent', 'running', 'done', 'cancelled', 'expired', 'refused', 'failed')),
+        reason TEXT NOT NULL,
+        attempts INTEGER NOT NULL,
+        question TEXT,
+        allowed_digest TEXT,
+        ran_on TEXT NOT NULL,
+        created_ms INTEGER NOT NULL,
+        expires_ms INTEGER NOT NULL,
+        updated_ms INTEGER NOT NULL,
+        seen_ms INTEGER
+    ) STRICT""",
+    "CREATE INDEX intents_by_conversation ON intents (conversation_id)",
+    "CREATE INDEX intents_live ON intents (expires_ms) WHERE state IN ('waiting', 'needs_consent', 'running')",
+)
+
+# Answers that are being written, piece by piece, so that a killed node goes on with them.
+_ANSWERS: tuple[str, ...] = (
+    """CREATE TABLE answers (
+        request_id TEXT PRIMARY KEY,
+        conversation_id TEXT NOT NULL REFERENCES conversations ON DELETE CASCADE,
+        job BLOB NOT NULL,
+        carried BLOB,
+        legs BLOB NOT NULL,
+        begun_ms INTEGER NOT NULL,
+        attempts INTEGER NOT NULL
+    ) STRICT""",
+    """CREATE TABLE answer_pieces (
+        request_id TEXT NOT NULL REFERENCES answers ON DELETE CASCADE,
+        number INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        thought TEXT NOT NULL,
+        tokens INTEGER NOT NULL,
+        token_ids BLOB NOT NULL,
+        calls BLOB NOT NULL,
+        PRIMARY KEY (request_id, number)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX answers_by_conversation ON answers (conversation_id)",
+)
+
+KITH = Schema("kith", (_FIRST, _UNREAD, _LEDGER_SIDES, _DECISIONS, _INTENTS, _ANSWERS))
 
 _INDEX_FIRST: tuple[str, ...] = (
     "CREATE TABLE marks (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
