@@ -1,6 +1,7 @@
 """kith mode: show, follow or switch between offline, lan and online."""
 
 import contextlib
+import sys
 from typing import Any
 
 import click
@@ -55,6 +56,7 @@ def command(ctx: click.Context, mode: str | None, watch: bool) -> None:
 
 def _follow(at: Session) -> None:
     client = at.client()
+    sys.stdout.flush()
     with contextlib.closing(client.stream("/v1/events?kinds=mode,peer", {})) as events:
         for event in answer_questions(events, client, at):
             if at.as_json:
@@ -63,3 +65,4 @@ def _follow(at: Session) -> None:
                 at.data(_line(event))
             elif event["event"] == "peer":
                 at.data(f"{event['at']}  {cell(event['peer'])} is {'here' if event['here'] else 'gone'}")
+            sys.stdout.flush()  # whoever reads a pipe wants each change when it happens

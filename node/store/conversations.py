@@ -6,7 +6,7 @@ get stricter. What they mean is node.privacy.labels's business.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from node.errors import StoreConflict, UsageError
@@ -14,7 +14,7 @@ from node.store.connection import Connection
 
 __all__ = [
     "Conversation", "Turn", "append", "create", "delete", "draft", "export", "find", "get", "keep_draft", "latest",
-    "newest", "tighten", "turns",
+    "newest", "tighten", "turns", "upgrade", "upgraded",
 ]
 
 _SELECT = "SELECT conversation_id, title, confidentiality, integrity, created_ms, updated_ms FROM conversations "
@@ -83,6 +83,42 @@ def append(tx: Connection, conversation_id: str, turn: Turn) -> int:
     )
     tighten(tx, conversation_id, turn.confidentiality, turn.integrity)
     return int(row[0])
+
+
+def upgrade(tx: Connection, conversation_id: str, intent_id: str, turn: Turn) -> int:
+    """The number of the turn that now holds this better answer: the draft's own turn, whose detail names the intent and
+    which is kept in the detail; a new one when there is no draft. Raises StoreConflict for an unknown conversation.
+    """
+    row = tx.execute(
+        "SELECT number, text, ran_on, at_ms FROM turns WHERE conversation_id = ? AND role = 'assistant' "
+        "AND json_extract(detail, '$.intent') = ?", (conversation_id, intent_id),
+    ).fetchone()
+    detail = {**json.loads(turn.detail), "intent": intent_id, "upgraded": True}
+    if row is None:
+        return append(tx, conversation_id, replace(turn, detail=json.dumps(detail)))
+    detail["draft"] = {"text": row[1], "ran_on": row[2], "at_ms": row[3]}
+    tx.execute(
+        "UPDATE turns SET text = ?, ran_on = ?, sources = ?, detail = ?, confidentiality = max(confidentiality, ?), "
+        "integrity = min(integrity, ?) WHERE conversation_id = ? AND number = ?",
+        (
+            turn.text, turn.ran_on, json.dumps(turn.sources), json.dumps(detail), turn.confidentiality, turn.integrity,
+            conversation_id, row[0],
+        ),
+    )
+    tx.execute(
+        "UPDATE conversations SET updated_ms = max(updated_ms, ?) WHERE conversation_id = ?",
+        (turn.at_ms, conversation_id))
+    tighten(tx, conversation_id, turn.confidentiality, turn.integrity)
+    return int(row[0])
+
+
+def upgraded(tx: Connection, conversation_id: str, intent_id: str) -> Turn | None:
+    """The turn of this intent: its draft, or the better answer once that is there."""
+    row = tx.execute(
+        _TURNS + "WHERE conversation_id = ? AND role = 'assistant' AND json_extract(detail, '$.intent') = ?",
+        (conversation_id, intent_id),
+    ).fetchone()
+    return None if row is None else _turn(row)
 
 
 def tighten(tx: Connection, conversation_id: str, confidentiality: int, integrity: int) -> None:

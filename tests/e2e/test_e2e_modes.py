@@ -94,17 +94,14 @@ def test_the_command_shows_choice_reason_and_changes(house: Household) -> None:
     shown = cli(house.phone, "mode")
     assert shown.stdout.startswith("offline   you chose offline   (as you chose)")
     assert "lan -> offline" in shown.stdout
-    watching = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-P", "-c", "from node.cli.main import main; main()", "mode", "--watch"],
         env={**os.environ, "KITH_HOME": str(house.phone.home)}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True,
-    )
-    try:
+        stderr=subprocess.DEVNULL, text=True,
+    ) as watching:
         assert watching.stdout is not None
         assert watching.stdout.readline().startswith("offline   you chose offline")
         until(lambda: house.phone.client().get("/v1/mode")["chosen"] == "offline", "the node answers")
         cli(house.phone, "mode", "lan")
         assert any("offline -> lan" in watching.stdout.readline() for _ in range(5))
-    finally:
         watching.kill()
-        watching.wait(30)

@@ -11,6 +11,7 @@ from node.modes.keeper import LOOK_S, Change, ModeKeeper
 from node.modes.machine import SETTLE_S
 from node.net.errors import AddressInUse
 
+UNASKED = Policy()
 HOME = Facts(addresses=frozenset({"192.168.1.7"}))
 AWAY = Facts(addresses=frozenset({"10.0.0.9"}))
 
@@ -38,7 +39,7 @@ class FakeSockets:
 class Scene:
     """One keeper over injected facts."""
 
-    def __init__(self, chosen: Mode, policy: Policy = Policy()) -> None:
+    def __init__(self, chosen: Mode, policy: Policy = UNASKED) -> None:
         self.facts: Facts | Callable[[], Facts] = HOME
         self.looks = 0
         self.told: list[Change] = []

@@ -22,13 +22,14 @@ from node.modes.machine import (
 )
 
 OFF, LAN, ON = Mode.OFFLINE, Mode.LAN, Mode.ONLINE
+UNASKED = Policy()
 HOME = Facts(addresses=frozenset({"192.168.1.7"}), default_route=True)
 CAREFUL = Policy(metered=LAN, low_battery=OFF, low_battery_percent=15)
 METERED = Facts(addresses=HOME.addresses, default_route=True, metered=True)
 EMPTY = Facts(addresses=HOME.addresses, on_battery=True, battery_percent=9)
 
 
-def machine(chosen: Mode, policy: Policy = Policy(), facts: Facts = HOME) -> ModeMachine:
+def machine(chosen: Mode, policy: Policy = UNASKED, facts: Facts = HOME) -> ModeMachine:
     made = ModeMachine(chosen, policy)
     made.handle(Looked(facts), 0.0)
     return made
