@@ -42,6 +42,8 @@ def countersign(received: Received, sign: Callable[[bytes], bytes]) -> Receipt:
 
 def is_genuine(receipt: Receipt, *, sender: str, receiver: str) -> bool:
     """Whether receiver signed exactly this receipt for what sender sent."""
+    if not receipt.size_bytes:
+        return False
     try:
         received = Received(
             sender=sender, receiver=receiver, request_id=receipt.request_id, purpose=receipt.purpose,

@@ -51,7 +51,7 @@ from node.daemon.searching import Openings, PassageGuard, QueryDesk, Searching
 from node.daemon.serving import Serving
 from node.daemon.thinker import Thinker
 from node.daemon.upkeep import Upkeep
-from node.daemon.usage import StoredUsage
+from node.daemon.usage import StoredUsage, day_left_s
 from node.daemon.vault import FollowingVault
 from node.daemon.waking import Waking
 from node.identity.keystore import Identity
@@ -171,7 +171,7 @@ def build_parts(
     roster: Roster
     book = PeerBook(
         database, identity, clock, cut=cut,
-        widened=lambda peer_id: roster.widened(peer_id),
+        widened=lambda peer_id: roster.widened(peer_id), narrowed=lambda peer_id: roster.narrowed(peer_id),
     )
     grants = Grants(book, clock)
     roster = Roster(database, book, grants, clock, style_of)
@@ -238,14 +238,19 @@ def build_parts(
     def today() -> date:
         return clock.now().astimezone(UTC).date()
 
-    quota = QuotaBook(StoredUsage(database), today)
-    grant_desk = GrantDesk(roster=roster, book=book, quota=quota, database=database, clock=clock, today=today)
+    quota = QuotaBook(
+        StoredUsage(database), today, devices_of=roster.same_person, day_left_s=lambda: day_left_s(clock.now()))
+    grant_desk = GrantDesk(
+        roster=roster, book=book, quota=quota, database=database, clock=clock, today=today, held=grants.granted_by,
+        zone=owner_zone(settings.sources.time_zone).key,
+    )
 
     def refused(peer_id: str, code: str, *, service: str) -> None:
         grant_desk.note_refusal(peer_id, code, None, service=service)
 
     inference = InferenceServer(engine, grants, quota, grant_desk.note_refusal)
     roster.end_streams = inference.cut
+    roster.review_streams = inference.review
     serving.attach(
         networking=networking,
         inference=inference,

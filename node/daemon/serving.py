@@ -16,7 +16,7 @@ from node.daemon.peers import Roster
 from node.daemon.persevering import Persevering
 from node.mail.deliver import Deliverer
 from node.mail.receive import Receiver
-from node.net.events import LinkDown, LinkUp, ModelsAdvertised, NetEvent, Refused
+from node.net.events import GrantReceived, LinkDown, LinkUp, ModelsAdvertised, NetEvent, Refused
 from node.privacy.receipts import ReceiptDesk
 from offload.model_server import ModelServer
 from offload.ports import Engine
@@ -45,7 +45,7 @@ class Serving:
         self._adverts: tuple[ModelAdvert, ...] = ()
         self._leaving = False
         self._networking: Networking | None = None
-        self._contacts, self._contacted = trio.open_memory_channel[str](256)
+        self._notes, self._noted = trio.open_memory_channel[Callable[[], Awaitable[None]]](512)
         self._routes: dict[str, Callable[[FrameChannel], Awaitable[None]]] = {}
         self._deliverer: Deliverer | None = None
         self._receipts: ReceiptDesk | None = None
@@ -87,13 +87,14 @@ class Serving:
 
     def hello(self, peer_id: str) -> Hello:
         """What this node says of itself to this peer: only what the peer may use."""
-        grant = self._grants.grant_for(peer_id)
+        grant = self._grants.promised_to(peer_id)
         services = grant.services if grant is not None else ()
         models = tuple(
             advert for advert in self._adverts
             if grant is not None and _may_use(grant, advert)
         )
-        return Hello(self._node_name, version("kith-node"), PROTOCOLS, tuple(services), models)
+        blob = self._grants.blob_for(peer_id)
+        return Hello(self._node_name, version("kith-node"), PROTOCOLS, tuple(services), models, blob)
 
     def withdraw(self) -> None:
         """Offer no model any more: this node is about to leave. Peers are told, and ask others."""
@@ -123,10 +124,10 @@ class Serving:
                     self._deliverer.peer_up(event.peer_id)
                 if self._receipts is not None:
                     self._receipts.peer_up(event.peer_id)
-                try:
-                    self._contacts.send_nowait(event.peer_id)
-                except trio.WouldBlock:
-                    log.info("the contact with %s was not noted: too many at once", event.peer_id)
+                self._note(partial(self.on_contact, event.peer_id))
+                self._note(partial(self._roster.keep_grant, event.peer_id, event.hello.grant))
+                if self._networking is not None:
+                    self._networking.readvertise(event.peer_id)
             case LinkDown():
                 log.info("%s is gone (%s)", event.peer_id, event.reason)
                 self._roster.link_down(event)
@@ -134,17 +135,28 @@ class Serving:
                     self._deliverer.peer_down(event.peer_id)
             case ModelsAdvertised():
                 self._roster.models_changed(event)
+            case GrantReceived(peer_id, grant):
+                self._roster.grant_heard(event)
+                self._note(partial(self._roster.keep_grant, peer_id, grant))
+                if self._deliverer is not None:
+                    self._deliverer.peer_up(peer_id)
             case Refused():
                 log.info("refused %s, who is not paired", event.peer_id)
             case _:
                 log.debug("network: %s", type(event).__name__)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Note contacts durably, until cancelled. One that cannot be written down is noted at the next greeting."""
+        """Note contacts and grants durably, until cancelled. What cannot be written down is at the next greeting."""
         task_status.started()
         noting = Persevering("noting a contact")
-        async for peer_id in self._contacted:
-            await noting.attempt(partial(self.on_contact, peer_id))
+        async for note in self._noted:
+            await noting.attempt(note)
+
+    def _note(self, note: Callable[[], Awaitable[None]]) -> None:
+        try:
+            self._notes.send_nowait(note)
+        except trio.WouldBlock:
+            log.info("a contact was not noted: too many at once")
 
 
 def _may_use(grant: Grant, advert: ModelAdvert) -> bool:
