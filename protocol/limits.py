@@ -49,6 +49,7 @@ MAX_SEQ: Final = 2**53 - 1  # exact in every language's numbers
 MAX_PROTOCOL_IDS: Final = 32
 MAX_CAPABILITIES: Final = 16
 MAX_MODEL_ADVERTS: Final = 64
+MAX_WHEREABOUTS_BYTES: Final = 4096
 MAX_CONTEXT_TOKENS: Final = 4 * 1024 * 1024
 
 # pairing

@@ -1,7 +1,7 @@
 """The link to a known peer, /kith/link/1: greet, keep alive, notice silence, say goodbye. Both sides run the same
 machine.
 
-             Open               Received(Hello)              Beat, Echo, Advert, Granted
+             Open               Received(Hello)              Beat, Echo, Advert, Granted, Located
     IDLE -----------> GREETING ----------------> UP ----+
                          |                       |  ^---+
                          |  no Hello in 5 s,     |  silent for 2 s, Bye, Leave,
@@ -34,14 +34,16 @@ from protocol.frames.link import (
     Hello,
     LinkFrame,
     Load,
+    Located,
     ModelAdvert,
 )
 from protocol.machine import ChannelBroken, FinishSending, PeerFinished, Received, ResetChannel, Send, Tick
 
 __all__ = [
-    "CAPABILITIES", "IDLE", "Advert", "Beat", "Bye", "ByeCode", "DownReason", "Echo", "GrantChanged", "Granted",
-    "Hello", "Leave", "LinkFrame", "LinkMachine", "LinkState", "Load", "ModelAdvert", "ModelsChanged", "Open",
-    "PeerDown", "PeerUp", "Probe", "Readvertise", "Regrant", "RoundTrip",
+    "CAPABILITIES", "IDLE", "AddressesChanged", "Advert", "Beat", "Bye", "ByeCode", "DownReason", "Echo",
+    "GrantChanged", "Granted", "Hello", "Leave", "LinkFrame", "LinkMachine", "LinkState", "Load", "Located",
+    "ModelAdvert", "ModelsChanged", "Open", "PeerDown", "PeerUp", "Probe", "Readvertise", "Regrant", "Relocate",
+    "RoundTrip",
 ]
 
 DownReason = Literal["no_hello", "silent", "bye", "left", "closed", "lost"]
@@ -77,6 +79,14 @@ class Regrant:
 
 
 @dataclass(frozen=True, slots=True)
+class Relocate:
+    """Event: where we can be reached changed, or where we see the peer."""
+
+    addresses: bytes
+    seen_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Probe:
     """Event: somebody wants the round trip measured now, not at the next beat."""
 
@@ -106,6 +116,14 @@ class ModelsChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class AddressesChanged:
+    """Command: tell where the peer says it can be reached, and where it sees us. Nothing is verified yet."""
+
+    addresses: bytes
+    seen_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class GrantChanged:
     """Command: tell that the peer decided anew what we may do there. The grant is not verified yet."""
 
@@ -128,7 +146,8 @@ class PeerDown:
 
 
 LinkCommand: TypeAlias = (
-    Send | FinishSending | ResetChannel | PeerUp | ModelsChanged | GrantChanged | RoundTrip | PeerDown
+    Send | FinishSending | ResetChannel | PeerUp | ModelsChanged | GrantChanged | AddressesChanged | RoundTrip
+    | PeerDown
 )
 Commands: TypeAlias = tuple[LinkCommand, ...]
 
@@ -139,7 +158,7 @@ _OPEN_BEATS: Final = 8  # beats whose echo may still come; older ones are long p
 class LinkMachine:
     """One link over one stream.
 
-    Events: Open, Readvertise, Regrant, Probe, Leave, Received, PeerFinished, ChannelBroken, Tick.
+    Events: Open, Readvertise, Regrant, Relocate, Probe, Leave, Received, PeerFinished, ChannelBroken, Tick.
     """
 
     def __init__(self, hello: Hello) -> None:
@@ -183,6 +202,8 @@ class LinkMachine:
                 return self._tell(Advert(models, load))
             case Regrant(grant):
                 return self._tell(Granted(grant))
+            case Relocate(addresses, seen_at):
+                return self._tell(Located(addresses, seen_at))
             case Probe():
                 return self._beat(now_s) if self.state is _S.UP else ()
             case Leave(code):
@@ -211,6 +232,8 @@ class LinkMachine:
                 return (ModelsChanged(models, load),)
             case Granted(grant) if self.state is _S.UP:
                 return (GrantChanged(grant),)
+            case Located(addresses, seen_at) if self.state is _S.UP:
+                return (AddressesChanged(addresses, seen_at),)
         raise OutOfOrder(f"{type(frame).__name__} in state {self.state.name}")
 
     def _count(self, now_s: float) -> None:
@@ -230,7 +253,7 @@ class LinkMachine:
         )
         return (up, *map(Send, self._to_tell.values()), *self._beat(now_s))
 
-    def _tell(self, news: Advert | Granted) -> Commands:
+    def _tell(self, news: Advert | Granted | Located) -> Commands:
         if self.state is _S.UP:
             return (Send(news),)
         self._to_tell[type(news)] = news  # our Hello left with the old state; news may only follow the peer's Hello

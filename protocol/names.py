@@ -62,7 +62,7 @@ OPAQUE: Final[frozenset[type[msgspec.Struct]]] = frozenset({model.ModelChunk})
 scanned."""
 
 CONTROL: Final[frozenset[type[msgspec.Struct]]] = frozenset({
-    link.Hello, link.Beat, link.Echo, link.Advert, link.Bye, link.Granted,
+    link.Hello, link.Beat, link.Echo, link.Advert, link.Bye, link.Granted, link.Located,
     pairing.StartCode, pairing.ReplyCode, pairing.StartSecret, pairing.ReplySecret, pairing.PairConfirm,
     pairing.PairCard, pairing.PairAccept, pairing.PairRefused,
     inference.Accepted, inference.Refused, inference.Progress, inference.Usage, inference.End, inference.Cancel,

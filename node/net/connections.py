@@ -1,10 +1,10 @@
 """The table of live connections: which one to use, and which ones must go. Pure bookkeeping; must not know sockets or
 trio.
 
-Three rules. A direct connection is used before one through a relay, whatever their age. Both sides dialled at once (born
-within race_s, opposite directions): the one dialled by the smaller peer id stays, so that both sides keep the same one
-without a word. Otherwise the newest is used: whoever dialled again has found the older one dead, even if this side has
-not noticed.
+Three rules. A direct connection is used before one through a relay, whatever their age. Both sides dialled at once
+(born within race_s, opposite directions): the one dialled by the smaller peer id stays, so that both sides keep the
+same one without a word. Otherwise the newest is used: whoever dialled again has found the older one dead, even if this
+side has not noticed.
 """
 
 from dataclasses import dataclass, field

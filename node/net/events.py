@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from protocol.frames.link import IDLE, Hello, Load, ModelAdvert
 
 __all__ = [
-    "Connected", "Disconnected", "GrantReceived", "LinkDown", "LinkUp", "ModelsAdvertised", "NetEvent", "Refused",
-    "Rerouted",
+    "AddressesTold", "Connected", "Disconnected", "GrantReceived", "LinkDown", "LinkUp", "ModelsAdvertised", "NetEvent",
+    "Refused", "Rerouted",
 ]
 
 
@@ -29,6 +29,7 @@ class Rerouted:
 
     peer_id: str
     address: str
+    dialled: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ class LinkUp:
     capabilities: frozenset[str]
     address: str
     rtt_ms: float
+    dialled: bool = True
+    """Whether this side made the connection: only then is its address one to call again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,15 @@ class GrantReceived:
 
 
 @dataclass(frozen=True, slots=True)
+class AddressesTold:
+    """A present peer says where it can be reached (signed, not verified yet), and where it sees this node."""
+
+    peer_id: str
+    addresses: bytes
+    seen_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class LinkDown:
     """A peer that was present is so no longer. reason: silent, lost, closed, protocol, left (we ended it), or bye:CODE
     with the code the peer gave (shutdown, offline, forgotten ...)."""
@@ -86,4 +98,6 @@ class LinkDown:
     reason: str
 
 
-NetEvent = Connected | Disconnected | Refused | LinkUp | LinkDown | ModelsAdvertised | GrantReceived | Rerouted
+NetEvent = (
+    Connected | Disconnected | Refused | LinkUp | LinkDown | ModelsAdvertised | GrantReceived | Rerouted | AddressesTold
+)

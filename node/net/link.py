@@ -17,6 +17,7 @@ from protocol.errors import ChannelClosed, ChannelError, DeadlinePassed, RemoteP
 from protocol.fields import Frame
 from protocol.frames.link import ByeCode, Hello, Load, ModelAdvert
 from protocol.link import (
+    AddressesChanged,
     GrantChanged,
     Leave,
     LinkMachine,
@@ -27,6 +28,7 @@ from protocol.link import (
     Probe,
     Readvertise,
     Regrant,
+    Relocate,
     RoundTrip,
 )
 from protocol.machine import ChannelBroken, FinishSending, PeerFinished, Received, ResetChannel, Send, Tick
@@ -37,7 +39,7 @@ _log = logging.getLogger(__name__)
 _MAILBOX = 32
 _READ_S = 60.0
 
-News: TypeAlias = PeerUp | RoundTrip | ModelsChanged | GrantChanged
+News: TypeAlias = PeerUp | RoundTrip | ModelsChanged | GrantChanged | AddressesChanged
 
 
 class Link:
@@ -69,6 +71,10 @@ class Link:
     def regrant(self, grant: bytes) -> None:
         """Tell the peer what it may do here now."""
         self._put(Regrant(grant))
+
+    def relocate(self, addresses: bytes, seen_at: str | None) -> None:
+        """Tell the peer where we can be reached now, and where we see it."""
+        self._put(Relocate(addresses, seen_at))
 
     def probe(self) -> None:
         """Measure the round trip now."""
@@ -146,7 +152,7 @@ class Link:
                 await self.channel.reset()
             case PeerDown(reason, code):
                 return f"bye:{code}" if reason == "bye" else reason
-            case PeerUp() | RoundTrip() | ModelsChanged() | GrantChanged():
+            case PeerUp() | RoundTrip() | ModelsChanged() | GrantChanged() | AddressesChanged():
                 self._tell(self, command)
         return None
 

@@ -8,7 +8,6 @@ one opened by the smaller peer id. The side that dialled opens the link.
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
 
 import trio
 
@@ -16,55 +15,21 @@ from node.clock import Entropy
 from node.errors import KithError, PeerUnreachable
 from node.net.backoff import Backoff
 from node.net.errors import RefusedByPeer, reason_of, root_cause
-from node.net.events import GrantReceived, LinkDown, LinkUp, ModelsAdvertised, NetEvent
+from node.net.events import AddressesTold, GrantReceived, LinkDown, LinkUp, ModelsAdvertised, NetEvent
 from node.net.limits import LinkTiming
 from node.net.link import Link, News
+from node.net.link_ports import Connector, Started
 from protocol.channel import FrameChannel
 from protocol.errors import ProtocolError
 from protocol.frames.link import IDLE, ByeCode, Hello, Load
-from protocol.link import GrantChanged, ModelsChanged, PeerUp, RoundTrip
+from protocol.link import AddressesChanged, GrantChanged, ModelsChanged, PeerUp, RoundTrip
 from protocol.names import LINK
 
-__all__ = ["Connector", "Links", "Route"]
+__all__ = ["Links"]
 
 _log = logging.getLogger(__name__)
 _STEADY_S = 5.0
 _PROBE_PAUSE_S = 0.1  # a peer drops a link that brings more than 50 frames a second
-
-
-class Route(Protocol):
-    """A live connection."""
-
-    @property
-    def address(self) -> str:
-        """Where the peer really is."""
-        ...
-
-    @property
-    def dialled(self) -> bool:
-        """Whether this side made it."""
-        ...
-
-
-class Connector(Protocol):
-    """What links need of the network."""
-
-    @property
-    def peer_id(self) -> str:
-        """This node's own id."""
-        ...
-
-    async def connect(self, peer_id: str, addresses: Sequence[str], *, timeout_s: float) -> Route:
-        """The live connection, dialled when there is none."""
-        ...
-
-    def connection(self, peer_id: str) -> Route | None:
-        """The live connection, or None."""
-        ...
-
-    async def disconnect(self, peer_id: str) -> None:
-        """Close every connection to the peer."""
-        ...
 
 
 class _Peer:
@@ -82,6 +47,7 @@ class _Peer:
         self.changed = trio.Event()
         self.echoed = trio.Event()
         self.probed_s = -_PROBE_PAUSE_S
+        self.failure = ""
         self.scope = trio.CancelScope()
 
     def wake(self) -> None:
@@ -113,7 +79,7 @@ class Links:
         self._peers: dict[str, _Peer] = {}
         self._nursery: trio.Nursery | None = None
 
-    async def run(self, *, task_status: "Started" = trio.TASK_STATUS_IGNORED) -> None:
+    async def run(self, *, task_status: Started = trio.TASK_STATUS_IGNORED) -> None:
         """Call all known peers and keep calling, until cancelled."""
         try:
             async with trio.open_nursery() as nursery:
@@ -173,6 +139,26 @@ class Links:
             grant = self._hello(peer_id).grant
             for link in peer.links:
                 link.regrant(grant)
+
+    def relocate(self, addresses: bytes) -> None:
+        """Tell every present peer where this node can be reached now, and where we see it."""
+        for peer in self._peers.values():
+            route = self._network.connection(peer.peer_id)
+            seen_at = route.address if route is not None and route.via is None and not route.dialled else None
+            for link in peer.links:
+                link.relocate(addresses, seen_at)
+
+    def reroute(self, peer_id: str) -> None:
+        """There is a better connection to this peer: open its link anew on it; the old one ends once the new one
+        beats, so the peer stays present. The side that opened the old link does it."""
+        peer = self._peers.get(peer_id)
+        if peer is not None and peer.links and peer.links[-1].opened_here and self._nursery is not None:
+            self._nursery.start_soon(self._move, peer)
+
+    def failure(self, peer_id: str) -> str:
+        """Why the last call of this peer failed; empty when it is here, or was never called."""
+        peer = self._peers.get(peer_id)
+        return peer.failure if peer is not None and peer.present is None else ""
 
     async def ping(self, peer_id: str, *, timeout_s: float) -> LinkUp:
         """The peer's presence with a round trip that was measured just now; an absent peer is called first.
@@ -236,9 +222,9 @@ class Links:
                 shortest_s = 0.0
                 try:
                     await self._once(peer)
-                except RefusedByPeer:
-                    shortest_s = self._timing.refused_s
                 except (KithError, ProtocolError, OSError, trio.TooSlowError) as error:
+                    shortest_s = self._timing.refused_s if isinstance(error, RefusedByPeer) else 0.0
+                    peer.failure = error.text if isinstance(error, KithError) else reason_of(error)
                     _log.debug("no link to %s: %s", peer.peer_id, reason_of(error))
                 except Exception as error:  # a bug on the way to one peer must not take the other links with it
                     _log.error("calling %s failed: %s", peer.peer_id, type(root_cause(error)).__name__)
@@ -248,6 +234,15 @@ class Links:
                 pause_s = max(shortest_s, peer.backoff.next_s(now_s - peer.seen_s))
                 with trio.move_on_after(pause_s):
                     await peer.changed.wait()
+
+    async def _move(self, peer: _Peer) -> None:
+        try:
+            with trio.fail_after(self._timing.open_s):
+                channel = await self._open_channel(peer.peer_id, LINK)
+        except (KithError, ProtocolError, OSError, trio.TooSlowError) as error:
+            _log.info("the link to %s stays where it is: %s", peer.peer_id, reason_of(error))
+        else:
+            await self._hold(peer, channel, opened_here=True)
 
     async def _once(self, peer: _Peer) -> None:
         """One link from call to end; or the wait for the end of one that the peer opened."""
@@ -292,8 +287,10 @@ class Links:
                 self._tell(peer, ModelsAdvertised(peer.peer_id, models, load))
             case GrantChanged(grant):
                 self._tell(peer, GrantReceived(peer.peer_id, grant))
+            case AddressesChanged(addresses, seen_at):
+                self._tell(peer, AddressesTold(peer.peer_id, addresses, seen_at))
 
-    def _tell(self, peer: _Peer, event: ModelsAdvertised | GrantReceived) -> None:
+    def _tell(self, peer: _Peer, event: ModelsAdvertised | GrantReceived | AddressesTold) -> None:
         """Pass news on; what comes between greeting and first echo waits until the peer is present."""
         if peer.present is not None:
             self._on_event(event)
@@ -309,7 +306,8 @@ class Links:
         peer.echoed.set()
         peer.echoed = trio.Event()
         peer.present = LinkUp(
-            peer.peer_id, greeting.hello, greeting.protocols, greeting.capabilities, address, rtt_ms
+            peer.peer_id, greeting.hello, greeting.protocols, greeting.capabilities, address, rtt_ms,
+            dialled=route is not None and route.dialled,
         )
         if before is None or (first_echo and before.hello != greeting.hello):
             self._on_event(peer.present)
@@ -347,11 +345,3 @@ class Links:
         with trio.move_on_after(self._timing.leave_s):
             for link in leaving:
                 await link.over.wait()
-
-
-class Started(Protocol):
-    """Who waits for run() to be ready; trio's task_status fits."""
-
-    def started(self) -> None:
-        """Links are being called."""
-        ...

@@ -279,7 +279,7 @@ class Session:
         if first:
             self._emit(Connected(peer_id, carrier.address, dialled, stranger=not known))
         elif before is not None and before.via is not None and connection.via is None and not connection.losing:
-            self._emit(Rerouted(peer_id, connection.address))
+            self._emit(Rerouted(peer_id, connection.address, dialled))
         if any(one.via is not None for one in self.table.of(peer_id)):
             nursery.start_soon(self._retire, peer_id)
         if not known and not dialled:

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from protocol import limits
 from protocol.fields import (
+    Address,
     Frame,
     ModelDigest,
     ModelName,
@@ -21,7 +22,7 @@ from protocol.fields import (
 
 __all__ = [
     "CAPABILITIES", "IDLE", "Advert", "Beat", "Bye", "ByeCode", "Echo", "Granted", "Hello", "LinkFrame", "Load",
-    "ModelAdvert",
+    "Located", "ModelAdvert",
 ]
 
 CAPABILITIES: Final = frozenset({"infer", "search", "mail", "models", "relay", "exact-lane", "tools", "resume"})
@@ -87,7 +88,8 @@ class Echo(Frame, frozen=True, tag=3):
 
 
 class Advert(Frame, frozen=True, tag=4):
-    """The sender's models or its load changed; replaces the list of its Hello. Until the first one it counts as idle."""
+    """The sender's models or its load changed; replaces the list of its Hello. Idle until the first
+    one."""
 
     models: Annotated[tuple[ModelAdvert, ...], Meta(max_length=limits.MAX_MODEL_ADVERTS)]
     load: Load = IDLE
@@ -105,4 +107,12 @@ class Granted(Frame, frozen=True, tag=6):
     grant: GrantBytes
 
 
-LinkFrame = Hello | Beat | Echo | Advert | Bye | Granted
+class Located(Frame, frozen=True, tag=7):
+    """Where the sender can be reached from now on, as protocol.whereabouts signs it, and where it sees the receiver:
+    its address on a direct connection, None when it sees none."""
+
+    addresses: Annotated[bytes, Meta(max_length=limits.MAX_WHEREABOUTS_BYTES)]
+    seen_at: Address | None = None
+
+
+LinkFrame = Hello | Beat | Echo | Advert | Bye | Granted | Located

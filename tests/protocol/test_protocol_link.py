@@ -12,6 +12,7 @@ from playbook import Playbook
 from protocol import limits, names
 from protocol.errors import LocalProtocolError, OutOfOrder
 from protocol.link import (
+    AddressesChanged,
     Advert,
     Beat,
     Bye,
@@ -23,6 +24,7 @@ from protocol.link import (
     LinkMachine,
     LinkState,
     Load,
+    Located,
     ModelAdvert,
     ModelsChanged,
     Open,
@@ -31,6 +33,7 @@ from protocol.link import (
     Probe,
     Readvertise,
     Regrant,
+    Relocate,
     RoundTrip,
 )
 from protocol.machine import ChannelBroken, FinishSending, PeerFinished, Received, ResetChannel, Send, Tick
@@ -239,3 +242,20 @@ def test_a_grant_before_the_greeting_breaks_the_rules():
     machine.handle(Open(), 0.0)
     with pytest.raises(OutOfOrder):
         machine.handle(Received(Granted(b"")), 0.1)
+
+
+def test_where_one_can_be_reached_waits_for_the_greeting_too_and_only_the_newest_is_told():
+    machine = LinkMachine(OURS)
+    machine.handle(Open(), 0.0)
+    assert machine.handle(Relocate(b"old"), 0.1) == ()
+    assert machine.handle(Relocate(b"new", "/ip4/203.0.113.2/tcp/1"), 0.1) == ()
+    _, *sent = machine.handle(Received(THEIRS), 0.3)
+    assert sent == [Send(Located(b"new", "/ip4/203.0.113.2/tcp/1")), Send(Beat(1))]
+    assert machine.handle(Received(Located(b"theirs")), 0.5) == (AddressesChanged(b"theirs", None),)
+
+
+def test_addresses_before_the_greeting_break_the_rules():
+    machine = LinkMachine(OURS)
+    machine.handle(Open(), 0.0)
+    with pytest.raises(OutOfOrder):
+        machine.handle(Received(Located(b"")), 0.1)

@@ -33,6 +33,8 @@ SAMPLES: dict[str, dict[str, msgspec.Struct]] = {
         "advert": link.Advert((_ADVERT,), link.Load(2, 1, 30_000, True)),
         "granted": link.Granted(b"\x01\x02"),
         "granted_nothing": link.Granted(b""),
+        "located": link.Located(b"\x01\x02", "/ip4/203.0.113.2/tcp/4711"),
+        "located_unseen": link.Located(b""),
         "bye": link.Bye("shutdown"),
     },
     names.PAIR: {

@@ -13,6 +13,7 @@ from node.net.gate import Gate
 from node.net.host import Network
 from node.net.limits import LinkTiming, NetLimits
 from node.net.links import Links
+from node.net.relay_hop import RelayPolicy
 from node.net.streams import PeerStream
 from protocol.frames.link import Hello
 from protocol.names import LINK
@@ -31,12 +32,13 @@ class LinkNode:
     timing: LinkTiming = field(default_factory=LinkTiming)
     events: list[NetEvent] = field(default_factory=list)
     addresses: list[str] = field(default_factory=list)
+    relay: RelayPolicy | None = None
 
     def __post_init__(self) -> None:
         self.gate = Gate()
         self.network = Network(
             seed_of(self.name), self.gate, self._serve, self.events.append, protocols=(*PROTOCOLS, LINK),
-            limits=self.limits,
+            limits=self.limits, relay=self.relay,
         )
         self.links = Links(
             self.network, self._open, lambda _peer: hello(self.name), self.events.append, SystemEntropy(), self.timing

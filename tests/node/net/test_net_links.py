@@ -23,6 +23,7 @@ from protocol.names import LINK
 class FakeRoute:
     address: str = "/ip4/127.0.0.1/tcp/1"
     dialled: bool = True
+    via: str | None = None
 
 
 @dataclass
