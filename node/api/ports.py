@@ -23,6 +23,7 @@ from node.api.views import (
     HealthView,
     InboxMessage,
     LedgerEntryView,
+    LedgerPage,
     LedgerReport,
     ModelDetail,
     ModelView,
@@ -169,13 +170,16 @@ class Peers(Protocol):
 
 
 class GrantChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is to be different in a grant; what is left out stays. until: a date, or a time in ISO 8601."""
+    """What is to be different in a grant; what is left out stays. until: a date, or a time in ISO 8601. hours: spans of
+    half hours by this machine's clock, such as 22:00-07:00,12:00-13:30; all; none.
+    """
 
     services: list[str] | None = None
     models: list[str] | None = None
     tokens_per_day: int | None = None
     max_context: int | None = None
     max_concurrency: int | None = None
+    hours: str | None = None
     until: str | None = None
 
 
@@ -206,8 +210,13 @@ class Ledger(Protocol):
         """One entry with the exact texts that left."""
         ...
 
-    async def verify(self) -> LedgerReport:
-        """Check the whole chain against its signed head."""
+    async def verify(self, peer: str | None) -> LedgerReport:
+        """Check the whole chain against its signed head and the peers' receipts; peer: ask it for missing ones first.
+        """
+        ...
+
+    async def export(self, after: int, *, with_texts: bool) -> LedgerPage:
+        """Entries in order behind this number, with the bytes that the chain covers."""
         ...
 
 

@@ -4,6 +4,8 @@ Must not know how a value came about: the daemon fills these, the routes encode 
 Times are ISO 8601 in UTC, sizes in bytes, durations in seconds.
 """
 
+from typing import Any
+
 import msgspec
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "HealthView",
     "InboxMessage",
     "LedgerEntryView",
+    "LedgerPage",
     "LedgerReport",
     "ModelDetail",
     "ModelView",
@@ -29,6 +32,7 @@ __all__ = [
     "SentView",
     "ShareView",
     "StatusView",
+    "TermsView",
     "TurnView",
     "UndoView",
 ]
@@ -106,13 +110,32 @@ class GrantView(msgspec.Struct, frozen=True, kw_only=True):
     max_concurrency: int
     until: str | None
     epoch: int | None
+    hours: str
+    """Spans of half hours by the clock of zone; all, none."""
+    zone: str
     tokens_today: int
+    """Those of the same person's other devices included."""
     requests_today: int
     running: int
     refusals: list[RefusalView]
     """Since the node started, the newest last."""
     allows_us: list[str] | None
-    """What the peer lets this node use, as it last greeted; None while it is away."""
+    """What the peer lets this node use, as it last told; None while it is away."""
+    allowed_us: "TermsView | None" = None
+    """The grant that this node holds from the peer."""
+
+
+class TermsView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a grant says."""
+
+    services: list[str]
+    models: list[str]
+    tokens_per_day: int
+    max_context: int
+    max_concurrency: int
+    hours: str
+    zone: str
+    until: str
 
 
 class CandidateView(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,6 +219,22 @@ class LedgerEntryView(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     texts: list[str] | None = None
     approved_by: str = ""
+    receipt: str = ""
+    """What the peer's side says: receipted, unreceipted, mismatch, open, nothing sent, uncounted, no receipt due."""
+    dropped: str = ""
+    """Why texts and bytes are no longer kept: age, deleted; empty while they are."""
+    frames: list[str] | None = None
+    """The exact bytes that left, in base64, one piece each."""
+
+
+class LedgerPage(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of an export: entries in order, each with the bytes that the chain covers."""
+
+    schema: int = SCHEMA
+    peer_id: str
+    entries: list[dict[str, Any]]
+    next: int | None
+    """Ask again from here; None at the end."""
 
 
 class LedgerReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -206,6 +245,15 @@ class LedgerReport(msgspec.Struct, frozen=True, kw_only=True):
     entries: int
     head: str
     problems: list[str]
+    disputes: list[str] = []
+    """Entries for which a peer signed for other bytes than those that left."""
+    first: int = 1
+    """The first entry that is still there; a signed checkpoint stands for those before."""
+    receipts: dict[str, int] = {}
+    """How many entries stand how with their peers."""
+    asked: int = 0
+    """Entries whose receipts a peer was asked for just now, and how many came."""
+    came: int = 0
 
 
 class ModelView(msgspec.Struct, frozen=True, kw_only=True):

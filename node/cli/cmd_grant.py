@@ -20,6 +20,8 @@ def render(view: dict[str, Any]) -> str:
             f"  services       {', '.join(view['services']) or 'none'}",
             f"  {over:<14} {_local(view['until'])}",
         ]
+        if view["hours"] != "all":
+            lines.append(f"  hours          {view['hours']} ({view['zone']})")
         if "infer" in view["services"]:
             lines += [
                 f"  models         {', '.join('all' if one == '*' else one for one in view['models']) or 'none'}",
@@ -34,7 +36,18 @@ def render(view: dict[str, Any]) -> str:
     lines += [f"  refused        {_refusal(refusal)}" for refusal in view["refusals"][-5:]]
     if view["allows_us"] is not None:
         lines.append(f"  it allows us   {', '.join(view['allows_us']) or 'nothing'}")
+    if view.get("allowed_us"):
+        lines.append(f"                 {_terms(view['allowed_us'])}")
     return "\n".join(lines)
+
+
+def _terms(view: dict[str, Any]) -> str:
+    hours = "" if view["hours"] == "all" else f", at {view['hours']} ({view['zone']})"
+    infer = (
+        f"{view['tokens_per_day']:,} tokens a day, {view['max_context']:,} of context, "
+        f"{view['max_concurrency']:,} at once" if "infer" in view["services"] else ", ".join(view["services"]) or "nothing"
+    )
+    return f"{infer}{hours}, until {_local(view['until'])}"
 
 
 def _refusal(view: dict[str, Any]) -> str:
@@ -73,13 +86,14 @@ def show(ctx: click.Context, peer: str) -> None:
 @click.option("--tokens-per-day", type=click.IntRange(min=0), help="Prompt and answer together, per UTC day.")
 @click.option("--max-context", type=click.IntRange(min=0), metavar="TOKENS", help="Longest prompt with its answer.")
 @click.option("--max-concurrency", type=click.IntRange(min=0), metavar="N", help="Requests at once.")
+@click.option("--hours", metavar="SPANS", help="22:00-07:00,12:00-13:30 by this machine's clock; all; none.")
 @click.option("--until", metavar="DATE", help="2027-01-31 (its end) or 2027-01-31T18:00.")
 @json_option
 @click.pass_context
 def edit(ctx: click.Context, /, peer: str, **given: Any) -> None:
     """Change what PEER may do here. What is not said stays as it is.
 
-    When the new grant allows less than the old one, running answers for PEER are cut.
+    PEER is told at once. Running answers that the new grant does not cover are cut.
     """
     at = session(ctx)
     view = at.client().patch(f"/v1/peers/{peer}/grant", {key: it for key, it in given.items() if it is not None})

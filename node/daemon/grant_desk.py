@@ -1,7 +1,6 @@
 """What each peer may do here, for the owner to see, change and take back. Implements node.api.ports.Granting.
 
-No frame carries a changed grant: the peer learns its services when the link greets it anew, and its numbers by
-refusals, which name the limit. Must not know how a grant is checked or counted.
+The peer is told a changed grant at once over the link. Must not know how a grant is checked or counted.
 """
 
 import logging
@@ -10,16 +9,18 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 
 from node.api.ports import GrantChange
-from node.api.views import GrantView, RefusalView
+from node.api.views import GrantView, RefusalView, TermsView
 from node.clock import Clock, to_ms
 from node.daemon.peers import Roster
 from node.errors import UsageError
 from node.identity.granting import TermsChange
+from node.identity.hours import hours_in_words, read_hours
 from node.identity.peerbook import PeerBook
 from node.store import usage
 from node.store.database import Database
 from offload.quota import QuotaBook
 from offload.refusals import limit_in_words
+from protocol.grants import Grant
 
 __all__ = ["GrantDesk", "read_until"]
 
@@ -34,14 +35,17 @@ class GrantDesk:
 
     def __init__(
         self, *, roster: Roster, book: PeerBook, quota: QuotaBook, database: Database, clock: Clock,
-        today: Callable[[], date],
+        today: Callable[[], date], zone: str = "UTC", held: Callable[[str], Grant | None] = lambda peer_id: None,
     ) -> None:
+        """zone: whose clock the hours are by that the owner names. held(peer_id): the grant that a peer gave us."""
         self._roster = roster
         self._book = book
         self._quota = quota
         self._database = database
         self._clock = clock
         self._today = today
+        self._zone = zone
+        self._held = held
         self._refusals: OrderedDict[tuple[str, str, str, int | None], RefusalView] = OrderedDict()
 
     def note_refusal(self, peer_id: str, code: str, limit: int | None, *, service: str = "infer") -> None:
@@ -77,10 +81,11 @@ class GrantDesk:
             max_concurrency=grant.max_concurrency if grant else 0,
             until=datetime.fromtimestamp(grant.not_after_s, UTC).isoformat() if grant else None,
             epoch=grant.epoch if grant else None,
+            hours=hours_in_words(grant.half_hours) if grant else "none", zone=grant.zone if grant else self._zone,
             tokens_today=await self._quota.used_today(peer.peer_id), requests_today=day.requests,
             running=self._quota.running(peer.peer_id),
             refusals=[refusal for key, refusal in self._refusals.items() if key[0] == peer.peer_id],
-            allows_us=None if allows_us is None else sorted(allows_us),
+            allows_us=None if allows_us is None else sorted(allows_us), allowed_us=_terms(self._held(peer.peer_id)),
         )
 
     async def edit(self, name: str, change: GrantChange) -> GrantView:
@@ -90,6 +95,7 @@ class GrantDesk:
             None if change.models is None else tuple(change.models),
             change.tokens_per_day, change.max_context, change.max_concurrency,
             None if change.until is None else read_until(change.until),
+            None if change.hours is None else read_hours(change.hours), None if change.hours is None else self._zone,
         )
         if wanted == TermsChange():
             raise UsageError("Nothing was said to change.", hint="See what can be: kith grant edit --help")
@@ -100,6 +106,16 @@ class GrantDesk:
         """Take the grant back; the peer's streams are cut before this returns. Raises UnknownPeer, AmbiguousPeer."""
         peer = await self._book.revoke_grant(self._roster.find(name))
         return await self.show(peer.peer_id)
+
+
+def _terms(grant: Grant | None) -> TermsView | None:
+    if grant is None:
+        return None
+    return TermsView(
+        services=list(grant.services), models=list(grant.models), tokens_per_day=grant.tokens_per_day,
+        max_context=grant.max_context, max_concurrency=grant.max_concurrency, hours=hours_in_words(grant.half_hours),
+        zone=grant.zone, until=datetime.fromtimestamp(grant.not_after_s, UTC).isoformat(),
+    )
 
 
 def read_until(text: str) -> datetime:

@@ -42,6 +42,10 @@ class Grants:
         grant = self._in_time(self._of(peer_id).issued)
         return grant if grant is not None and self._opens_in_s(grant) == 0 else None
 
+    def promised_to(self, peer_id: str) -> Grant | None:
+        """What this peer may do here, at the hours that its grant names; for telling it, not for letting it."""
+        return self._in_time(self._of(peer_id).issued)
+
     def blob_for(self, peer_id: str) -> bytes:
         """The signed grant as this peer is told it; empty when there is none or its time is over."""
         held = self._of(peer_id)

@@ -34,6 +34,7 @@ from node.daemon.grants import Grants
 from node.daemon.history_cases import HistoryCases
 from node.daemon.hub import HubDesk
 from node.daemon.ledger import LedgerDesk
+from node.daemon.ledger_upkeep import LedgerUpkeep
 from node.daemon.local_model import OwnModel
 from node.daemon.logind import LogindBlocker
 from node.daemon.machine_sleep import AwakeWhileServing, SleepWatch
@@ -116,6 +117,7 @@ class Parts:
     traffic: Traffic
     waking: Waking
     receipts: ReceiptDesk
+    ledger_upkeep: LedgerUpkeep
 
 
 class PairSlot:
@@ -283,7 +285,12 @@ def build_parts(
         serving=serving,
         deliverer=deliverer, outbox=Outbox(database, egress, clock, entropy), agent=agent,
         conversations=Conversations(database, egress.forget, lambda: engine.forget("owner")), ledger=ledger,
-        ledger_desk=LedgerDesk(ledger, roster, clock, {outside.peer_id: outside.name} if outside else {}),
+        ledger_desk=LedgerDesk(
+            ledger, roster, clock, {outside.peer_id: outside.name} if outside else {}, receipts=receipts,
+            own_id=identity.peer_id,
+        ),
+        ledger_upkeep=LedgerUpkeep(
+            ledger, database, clock, texts_days=settings.ledger.texts_days, entries_days=settings.ledger.entries_days),
         shelf=shelf, searching=searching, doctor=doctor, desk=desk, vault=vault, pair=pair,
         grant_desk=grant_desk, inference=inference,
         explainer=Explainer(thinker, engine, roster, lambda: networking.mode),

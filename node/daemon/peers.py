@@ -5,6 +5,7 @@ follows real contact:
 a peer is here while its link beats. Must not know streams or what is asked of a peer.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,18 +17,20 @@ from node.api.views import PingView
 from node.clock import Clock, from_ms, to_ms
 from node.daemon.grants import Grants
 from node.daemon.networking import Networking
-from node.errors import PeerUnreachable, UsageError
+from node.errors import PeerUnreachable, StoreConflict, UsageError
 from node.identity.peerbook import PeerBook, pick
 from node.identity.trust import Trust
-from node.net.events import LinkDown, LinkUp, ModelsAdvertised
+from node.net.events import GrantReceived, LinkDown, LinkUp, ModelsAdvertised
 from node.privacy.policy import PeerView
 from node.store import mail, peers
 from node.store.database import Database
 from node.store.peers import Peer
 from offload.router import PeerCandidate
-from protocol.frames.link import ModelAdvert
+from protocol.frames.link import IDLE, Load, ModelAdvert
 
 __all__ = ["Presence", "Roster"]
+
+log = logging.getLogger(__name__)
 
 
 async def _nothing(peer_id: str) -> None:
@@ -35,6 +38,7 @@ async def _nothing(peer_id: str) -> None:
 
 
 REFUSAL_REMEMBERED_S = 10.0
+_OWN = (Trust.SELF, Trust.HOME)
 
 
 @dataclass(slots=True)
@@ -46,6 +50,8 @@ class Presence:
     models: tuple[ModelAdvert, ...]
     capabilities: frozenset[str]
     """What the peer lets this node do."""
+    load: Load = IDLE
+    load_at_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -82,6 +88,8 @@ class Roster:
         self._arrived = trio.Event()
         self.end_streams: Callable[[str], Awaitable[None]] = _nothing
         """Ends what runs for a peer and tells it why, before its connection is dropped. Bounded."""
+        self.review_streams: Callable[[str], Awaitable[None]] = _nothing
+        """Ends what runs for a peer and does not fit its grant any more, and tells it why. Bounded."""
         self.on_change: Callable[[str, bool], None] = lambda peer_id, present: None
 
     async def load(self) -> None:
@@ -124,6 +132,7 @@ class Roster:
         if state is None:
             return
         state.refusal = None
+        self._grants.receive(event.peer_id, event.hello.grant)
         state.presence = Presence(event.address, event.rtt_ms, event.hello.models, frozenset(event.hello.capabilities))
         self._arrived.set()
         self._arrived = trio.Event()
@@ -137,10 +146,28 @@ class Roster:
             self.on_change(event.peer_id, False)
 
     def models_changed(self, event: ModelsAdvertised) -> None:
-        """The peer serves other models now."""
+        """The peer serves other models now, or is more or less busy."""
         state = self._states.get(event.peer_id)
         if state is not None and state.presence is not None:
-            state.presence.models = event.models
+            state.presence.models, state.presence.load = event.models, event.load
+            state.presence.load_at_s = self._clock.monotonic_s()
+
+    def grant_heard(self, event: GrantReceived) -> None:
+        """The peer decided anew what this node may do there. What it refused before may be granted now."""
+        state = self._states.get(event.peer_id)
+        if state is None:
+            return
+        state.refusal = None
+        grant = self._grants.receive(event.peer_id, event.grant)
+        if state.presence is not None:
+            state.presence.capabilities = frozenset(grant.services if grant is not None else ())
+
+    async def keep_grant(self, peer_id: str, blob: bytes) -> None:
+        """Store what the peer said this node may do there; it is in use already."""
+        try:
+            await self._book.store_received(peer_id, blob)
+        except StoreConflict as error:
+            log.warning("a grant of %s is not stored: %s", peer_id, error.text)
 
     async def note_contact(self, peer_id: str) -> None:
         """Remember where and when a present peer was reached."""
@@ -173,6 +200,13 @@ class Roster:
         """Return once the peer is here. No deadline of its own."""
         while not self.is_present(peer_id):
             await self._arrived.wait()
+
+    def same_person(self, peer_id: str) -> frozenset[str]:
+        """This peer and all others that are known to be the same person's: the owner's own devices are."""
+        state = self._states.get(peer_id)
+        if state is None or state.row.trust not in _OWN:
+            return frozenset({peer_id})
+        return frozenset(one for one, state in self._states.items() if state.row.trust in _OWN)
 
     def allows_us(self, peer_id: str) -> frozenset[str] | None:
         """What a present peer lets this node use, as it greeted; None when it is not here."""
@@ -317,6 +351,8 @@ class Roster:
         """Close everything of this peer; it may come back if it is still paired and trusted. The peer book calls
         this."""
         await self._grants.load(peer_id)
+        if self.networking is not None:
+            self.networking.regrant(peer_id)
         await self.end_streams(peer_id)
         if self.networking is None:
             return
@@ -327,7 +363,13 @@ class Roster:
             await self.networking.disconnect(peer_id)
 
     async def widened(self, peer_id: str) -> None:
-        """The peer may do more now: tell it with a new greeting, and let its streams run. The peer book calls this."""
+        """The peer may do more now: tell it, and let its streams run. The peer book calls this."""
         await self._grants.load(peer_id)
         if self.networking is not None:
-            self.networking.regreet(peer_id)
+            self.networking.regrant(peer_id)
+
+    async def narrowed(self, peer_id: str) -> None:
+        """The peer may do less now of what it may do: tell it, and end what no longer fits. The peer book calls this.
+        """
+        await self.widened(peer_id)
+        await self.review_streams(peer_id)

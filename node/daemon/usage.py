@@ -1,11 +1,18 @@
 """What peers used of this node's models, kept per UTC day. Implements offload.quota.UsageLog."""
 
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 
 from node.store import usage
 from node.store.database import Database
 
-__all__ = ["StoredUsage"]
+__all__ = ["StoredUsage", "day_left_s"]
+
+
+def day_left_s(now: datetime) -> int:
+    """Whole seconds until the next day in UTC begins."""
+    here = now.astimezone(UTC)
+    midnight = here.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    return -int((here - midnight).total_seconds() // 1)
 
 
 class StoredUsage:

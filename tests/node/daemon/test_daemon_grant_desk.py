@@ -3,9 +3,10 @@
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
@@ -42,8 +43,8 @@ class Bench:
     async def disconnect(self, peer_id: str) -> None:
         self.told.append(("disconnect", peer_id))
 
-    def regreet(self, peer_id: str) -> None:
-        self.told.append(("regreet", peer_id))
+    def regrant(self, peer_id: str) -> None:
+        self.told.append(("regrant", peer_id))
 
     def know(self, peer_id: str, addresses: Any) -> None:
         """The roster admits a peer."""
@@ -62,7 +63,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 
     book = PeerBook(
         node.database, node.identity, node.clock, cut=lambda peer_id: roster.cut(peer_id),
-        widened=lambda peer_id: roster.widened(peer_id),
+        widened=lambda peer_id: roster.widened(peer_id), narrowed=lambda peer_id: roster.narrowed(peer_id),
     )
     grants = Grants(book, node.clock)
     roster = Roster(node.database, book, grants, node.clock, style)
@@ -81,7 +82,7 @@ async def test_a_grant_is_made_changed_used_run_out_and_revoked(bench: Bench) ->
     assert (await bench.desk.show("bea")).state == "none"
     made = await bench.desk.edit("be", GrantChange(services=["infer"], tokens_per_day=100, until="2040-01-01"))
     assert (made.state, made.services, made.tokens_per_day, made.trust) == ("in force", ["infer"], 100, "friend")
-    assert bench.told == [("disconnect", BEA)]
+    assert bench.told == [("regrant", BEA), ("disconnect", BEA)]  # a first grant
     grant = bench.grants.grant_for(BEA)
     assert grant is not None
     assert grant.epoch == made.epoch
@@ -97,7 +98,7 @@ async def test_a_grant_is_made_changed_used_run_out_and_revoked(bench: Bench) ->
 
     wider = await bench.desk.edit("bea", GrantChange(tokens_per_day=1000))
     assert wider.models == made.models
-    assert bench.told[1:] == [("regreet", BEA)]
+    assert bench.told[2:] == [("regrant", BEA)]
     grant = bench.grants.grant_for(BEA)
     assert grant is not None
     assert grant.tokens_per_day == 1000
@@ -109,6 +110,39 @@ async def test_a_grant_is_made_changed_used_run_out_and_revoked(bench: Bench) ->
     gone = await bench.desk.revoke("bea")
     assert (gone.state, gone.services, gone.until) == ("none", [], None)
     assert not bench.grants.ran_out(BEA)
+
+
+async def test_hours_are_by_the_owners_clock_and_end_what_runs(bench: Bench) -> None:
+    reviewed: list[str] = []
+
+    async def review(peer_id: str) -> None:
+        reviewed.append(peer_id)
+
+    bench.roster.review_streams = review
+    await bench.desk.edit("bea", GrantChange(services=["infer"]))
+    bench.told.clear()
+    now = bench.node.clock.now().astimezone(ZoneInfo("Asia/Kolkata"))
+    past = (now - timedelta(hours=3)).replace(minute=0)
+    hours = f"{past:%H:00}-{past + timedelta(hours=1):%H:00}"
+    desk = GrantDesk(
+        roster=bench.roster, book=bench.node.book, quota=bench.quota, database=bench.node.database,
+        clock=bench.node.clock, today=lambda: now.date(), zone="Asia/Kolkata",
+    )
+    desk._book = bench.desk._book
+    closed = await desk.edit("bea", GrantChange(hours=hours))
+    assert (closed.hours, closed.zone) == (hours, "Asia/Kolkata")
+    assert bench.grants.grant_for(BEA) is None and bench.grants.blob_for(BEA)
+    opens_in_s = bench.grants.reopens_in_s(BEA)
+    assert opens_in_s is not None and 20 * 3600 < opens_in_s <= 22 * 3600
+    assert bench.told == [("regrant", BEA)] and reviewed == [BEA]  # the connection stays
+    bench.node.clock.advance(opens_in_s)
+    assert bench.grants.grant_for(BEA) is not None and bench.grants.reopens_in_s(BEA) is None
+    bench.node.clock.advance(3600)
+    assert bench.grants.grant_for(BEA) is None
+    opened = await desk.edit("bea", GrantChange(hours="all"))
+    assert opened.hours == "all" and bench.grants.grant_for(BEA) is not None
+    with pytest.raises(UsageError):
+        await desk.edit("bea", GrantChange(hours="in the evening"))
 
 
 async def test_refusals_are_shown_with_their_limit_and_bounded(bench: Bench) -> None:

@@ -90,6 +90,7 @@ class ContactBook:
 
     def __init__(self, *failures: BaseException) -> None:
         self.note_contact = Step(*failures)
+        self.keep_grant = Step()
 
     def link_up(self, event: LinkUp) -> None:
         pass

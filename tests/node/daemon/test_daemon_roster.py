@@ -43,6 +43,9 @@ class Net:
     async def disconnect(self, peer_id: str) -> None:
         self.told.append(("disconnect", peer_id))
 
+    def regrant(self, peer_id: str) -> None:
+        self.told.append(("regrant", peer_id))
+
     def regreet(self, peer_id: str, *, only_outdated: bool = False) -> None:
         self.told.append(("regreet", peer_id, "if outdated") if only_outdated else ("regreet", peer_id))
 
