@@ -178,6 +178,16 @@ class SearchConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class LedgerConfig:
+    """How long the record of what left is kept."""
+
+    texts_days: int = _setting(
+        90, "days that the exact texts and bytes are kept; 0: for ever. Hashes stay", _within(0, 36_500))
+    entries_days: int = _setting(
+        730, "days that entries are kept at all; 0: for ever. A signed checkpoint stays", _within(0, 36_500))
+
+
+@dataclass(frozen=True, slots=True)
 class LogConfig:
     """The log file."""
 
@@ -199,6 +209,7 @@ class Settings:
     sources: SourcesConfig = field(default_factory=SourcesConfig)
     mail: MailConfig = field(default_factory=MailConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
+    ledger: LedgerConfig = field(default_factory=LedgerConfig)
     log: LogConfig = field(default_factory=LogConfig)
 
 

@@ -5,11 +5,19 @@ HTTP in, one service call, JSON out. Must not know how a service does its work.
 
 from typing import Any
 
+import msgspec
 from starlette.requests import Request
 
-from node.api.exchange import Counter, Row, whole_number
+from node.api.exchange import Counter, Row, read_body, whole_number
+from node.api.failures import UsageFault
 
 __all__ = ["PrivacyRoutes"]
+
+
+class LedgerCheck(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """peer: whom to ask for missing receipts first."""
+
+    peer: str | None = None
 
 
 class PrivacyRoutes:
@@ -24,6 +32,7 @@ class PrivacyRoutes:
             ("GET", "/v1/ledger", self.ledger),
             ("GET", "/v1/ledger/{id:int}", self.ledger_entry),
             ("POST", "/v1/ledger/verify", self.ledger_verify),
+            ("GET", "/v1/ledger/export", self.ledger_export),
         ]
 
     async def ledger(self, request: Request) -> Any:
@@ -35,5 +44,12 @@ class PrivacyRoutes:
     async def ledger_entry(self, request: Request) -> Any:
         return await self._at.part("ledger").entry(request.path_params["id"])
 
-    async def ledger_verify(self, _: Request) -> Any:
-        return await self._at.part("ledger").verify()
+    async def ledger_verify(self, request: Request) -> Any:
+        return await self._at.part("ledger").verify(read_body(request, LedgerCheck).peer)
+
+    async def ledger_export(self, request: Request) -> Any:
+        query = request.query_params
+        after = query.get("after", "0")
+        if not after.isdecimal() or len(after) > 15:
+            raise UsageFault("after takes the number of an entry")
+        return await self._at.part("ledger").export(int(after), with_texts=query.get("texts") == "yes")

@@ -118,7 +118,10 @@ class Node:
         await parts.roster.load()
         async with trio.open_nursery() as nursery:
             self._attach_control(parts)
-            for run in (parts.engine.run, parts.scan.run, parts.deliverer.run, parts.receipts.run, parts.serving.run):
+            for run in (
+                parts.engine.run, parts.scan.run, parts.deliverer.run, parts.receipts.run, parts.ledger_upkeep.run,
+                parts.serving.run,
+            ):
                 await nursery.start(run)
             if parts.outside is not None:
                 await nursery.start(parts.outside.run)

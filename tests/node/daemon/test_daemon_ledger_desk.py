@@ -1,11 +1,13 @@
 """The ledger as the owner reads it: newest first, by peer and time, with the exact texts, and the day's sums."""
 
+import base64
 from typing import Any
 
 import pytest
 from guard_bench import HOME, GuardBench, guard_bench
 
 from node.daemon.ledger import LedgerDesk
+from node.daemon.ledger_upkeep import LedgerUpkeep
 from node.errors import UnknownPeer, UsageError
 from node.privacy.egress import Part, Purpose
 from node.privacy.labels import owner_text
@@ -89,6 +91,44 @@ async def test_today_sums_up_since_midnight() -> None:
     assert await desk.today() == (4, 21, 1)
     bench.clock.advance(86_400)
     assert await desk.today() == (0, 0, 0)
+
+
+async def test_each_entry_says_what_the_peer_signed_for() -> None:
+    desk, _ = await filled()
+    assert [entry.receipt for entry in await desk.entries(since=None, peer=None, limit=10)] == [
+        "nothing sent", "open", "unreceipted", "unreceipted"]
+    report = await desk.verify()
+    assert report.receipts == {"nothing sent": 1, "open": 1, "unreceipted": 2}
+
+
+async def test_an_export_holds_what_the_chain_covers_and_texts_only_when_asked_for() -> None:
+    desk, bench = await filled()
+    page = await desk.export(1, with_texts=False)
+    assert [entry["entry_id"] for entry in page.entries] == [2, 3, 4]
+    assert page.next is None
+    assert [base64.b64decode(entry["chained"]) for entry in page.entries] == [row.entry for row in bench.rows.rows[1:]]
+    assert {entry["texts"] for entry in page.entries} == {None}
+    with_texts = (await desk.export(3, with_texts=True)).entries[0]
+    assert with_texts["texts"] == [*(await desk.entry(4)).texts]
+    assert with_texts["sent"]["size_bytes"] == 0
+
+
+async def test_old_texts_and_entries_go_as_the_settings_say() -> None:
+    desk, bench = await filled()
+    told: list[str] = []
+
+    class Log:
+        async def shrink_log(self) -> None:
+            told.append("shrunk")
+
+    keep = LedgerUpkeep(bench.ledger, Log(), bench.clock, texts_days=0, entries_days=0)
+    bench.clock.advance(400 * 86_400)
+    assert await keep.tidy() == (0, 0)
+    assert told == []
+    assert await LedgerUpkeep(bench.ledger, Log(), bench.clock, texts_days=90, entries_days=0).tidy() == (3, 0)
+    assert told == ["shrunk"]
+    assert (await desk.entry(1)).dropped == "age"
+    assert (await desk.verify()).ok
 
 
 async def test_verify_tells_a_changed_row() -> None:
