@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from node.agent.approve import Approvals, Result
 from node.agent.calling import Call, Called, Caller, effect_key
+from node.agent.checking import cautions, check_call, refusal, task_for
 from node.agent.copy_grammar import Copyist
 from node.agent.drafts import Draft, Given
 from node.agent.ports import Answer, AnswerKind, Origin, Status
@@ -18,6 +19,7 @@ from node.agent.slots import Filled, Reading, SlotValue
 from node.agent.tools.errors import AmbiguousName, BadArgument, ToolError
 from node.agent.tools.registry import ReadTool, ToolSpec, WriteTool
 from node.agent.turn import AgentParts, Said, Turn, asked, living_choices, personal, plain
+from node.privacy.flow import Task, Verdict
 
 __all__ = ["Actor"]
 
@@ -68,7 +70,7 @@ class Actor:
             offered = filled.offered.get(slot, ())
             return await asked(turn, replace(draft, slot=slot, choices=offered), question(spec, slot, offered))
         await turn.conversation.keep_draft(None)
-        return await self._run(turn, tool, caller.call_of(filled), draft)
+        return await self._run(turn, tool, caller.call_of(filled), draft, task_for(draft.name))
 
     @staticmethod
     def _given(
@@ -80,8 +82,12 @@ class Actor:
             return SlotValue(one.text, one.text, Origin.CHOSEN, "your answer", certain=True)
         return turn.reader.expected(spec, one.slot, one.text, one.said_at, choices, earlier=reading.when)
 
-    async def _run(self, turn: Turn, tool: ReadTool | WriteTool, call: Call, draft: Draft) -> Said:
+    async def _run(self, turn: Turn, tool: ReadTool | WriteTool, call: Call, draft: Draft, task: Task) -> Said:
         name = tool.spec.name
+        ruling = check_call(tool.spec, call.provenance, task, turn.conversation.label.label)
+        if ruling.verdict is Verdict.REFUSE:
+            why = refusal(ruling.reasons)
+            return plain(turn, f"I will not use {name} for this: {why}.", AnswerKind.DECLINED, why)
         if reason := turn.steps.step(name, repr(sorted(call.args.items()))):
             return plain(turn, f"I stopped: {reason}.", AnswerKind.STOPPED, reason)
         turn.used.append(name)
@@ -91,7 +97,10 @@ class Actor:
                 if call.before:
                     await turn.events.emit(Status(call.before))
                 key = effect_key(request.request_id, name, turn.steps.taken)
-                called = await caller.write(tool, call, key, request.request_id, turn.events, dry_run=request.dry_run)
+                called = await caller.write(
+                    tool, call, key, request.request_id, turn.events, dry_run=request.dry_run,
+                    cautions=cautions(ruling),
+                )
             else:
                 called = await caller.read(tool, call, request.request_id, turn.events)
         except AmbiguousName as error:
@@ -131,7 +140,7 @@ class Actor:
             return plain(turn, "I cannot do that: the tool for it is not here"
                                ".", AnswerKind.DECLINED, f"no {outcome.tool}")
         call = Call(outcome.args, outcome.provenance, outcome.options, outcome.before, outcome.after)
-        return await self._run(turn, tool, call, draft)
+        return await self._run(turn, tool, call, draft, task_for(skill.name, skill))
 
     def _caller(self, turn: Turn) -> Caller:
         copyist = Copyist(self._parts.model) if self._parts.model else None

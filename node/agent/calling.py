@@ -102,10 +102,16 @@ class Caller:
 
     async def write(
         self, tool: WriteTool, call: Call, key: str, request_id: str, events: EventSink, *, dry_run: bool,
+        cautions: tuple[str, ...] = (),
     ) -> Called:
-        """The write, after the owner's yes. Raises ToolError."""
+        """The write, after the owner's yes, who sees the cautions too. Raises ToolError."""
         name = tool.spec.name
-        effect = await tool.plan(call.args, self._context(call, request_id), idempotency_key=key)
+
+        async def planned(args: Args) -> Effect:
+            effect = await tool.plan(args, self._context(call, request_id), idempotency_key=key)
+            return replace(effect, cautions=cautions)
+
+        effect = await planned(call.args)
 
         async def replan(chosen: Mapping[str, str]) -> Effect:
             args = dict(call.args)
@@ -113,7 +119,7 @@ class Caller:
                 if slot not in args or shown not in call.provenance[slot].alternatives:
                     raise LookupError(f"{slot} was not offered as a choice")
                 args[slot] = call.options.get(slot, {}).get(shown, shown)
-            return await tool.plan(args, self._context(call, request_id), idempotency_key=key)
+            return await planned(args)
 
         await events.emit(ToolStarted(name, _shown(call.args, self._slots.locale)))
         try:

@@ -36,6 +36,7 @@ class _StoredEffect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: str
     values: tuple[_StoredValue, ...]
     idempotency_key: str
+    cautions: tuple[str, ...] = ()
 
 
 def effect_to_json(effect: Effect) -> str:
@@ -50,7 +51,7 @@ def effect_from_json(text: str) -> Effect:
         EffectValue(one.name, one.value, one.shown, one.origin, one.source, one.span, one.alternatives)
         for one in stored.values
     )
-    return Effect(stored.tool, stored.kind, stored.text, values, stored.idempotency_key)
+    return Effect(stored.tool, stored.kind, stored.text, values, stored.idempotency_key, stored.cautions)
 
 
 def approval_to_json(approval: Approval) -> str:

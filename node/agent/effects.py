@@ -71,6 +71,8 @@ class Effect:
     idempotency_key: str
     """Stable for one effect of one request: applying twice under the same key changes nothing the second time.
     An event's UID derives from it."""
+    cautions: tuple[str, ...] = ()
+    """What the owner should know before a yes, such as that a text of somebody else was read."""
 
     def value(self, name: str, default: Json = None) -> Json:
         """The value called name, or default."""

@@ -42,6 +42,7 @@ def _approval(event: Mapping[str, Any]) -> str:
     for value in event["values"]:
         other = f"  (or: {', '.join(value['alternatives'])})" if value.get("alternatives") else ""
         lines.append(f"  {cell(value['name']):<12} {cell(value['shown']):<40} {cell(value['source'] + other)}")
+    lines += [f"  ! {cell(caution)}" for caution in event.get("cautions", ())]
     return "\n".join(lines)
 
 

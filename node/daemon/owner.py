@@ -24,7 +24,7 @@ from node.api.questions import Questions, TooManyQuestions
 from node.clock import Clock
 from node.privacy.consent import ConsentAnswer, ConsentQuestion
 
-__all__ = ["ApiEventSink", "OwnerDesk", "effect_payload"]
+__all__ = ["ApiEventSink", "OwnerDesk", "consent_payload", "effect_payload"]
 
 APPROVAL_DEADLINE_S = 300.0
 
@@ -36,6 +36,7 @@ def effect_payload(effect: Effect) -> dict[str, Any]:
         "effect": effect.kind,
         "text": effect.text,
         "key": effect.idempotency_key,
+        "cautions": list(effect.cautions),
         "values": [
             {
                 "name": value.name,
@@ -47,6 +48,26 @@ def effect_payload(effect: Effect) -> dict[str, Any]:
             }
             for value in effect.values
         ],
+    }
+
+
+def consent_payload(question: ConsentQuestion) -> dict[str, Any]:
+    """A consent question as the API shows it: exactly what would leave, and what each placeholder stands for."""
+    return {
+        "peer": question.peer_name,
+        "peer_id": question.peer_id,
+        "purpose": question.purpose.value,
+        "level": question.level.value,
+        "why": question.why,
+        "texts": [text.text for text in question.texts],
+        "replaced": [
+            {"shown_to_peer": item.token, "stands_for": item.original, "type": item.type}
+            for text in question.texts
+            for item in text.substitutions
+        ],
+        "substitutions": sum(len(text.substitutions) for text in question.texts),
+        "nets": _nets(question),
+        "digest": question.digest,
     }
 
 
@@ -63,23 +84,7 @@ class OwnerDesk:
 
     async def ask(self, question: ConsentQuestion) -> ConsentAnswer:
         """The owner's consent for exactly these texts; silence is no."""
-        payload = {
-            "peer": question.peer_name,
-            "peer_id": question.peer_id,
-            "purpose": question.purpose.value,
-            "level": question.level.value,
-            "why": question.why,
-            "texts": [text.text for text in question.texts],
-            "replaced": [
-                {"shown_to_peer": item.token, "stands_for": item.original, "type": item.type}
-                for text in question.texts
-                for item in text.substitutions
-            ],
-            "substitutions": sum(len(text.substitutions) for text in question.texts),
-            "nets": _nets(question),
-            "digest": question.digest,
-        }
-        reply = await self._put("consent", payload, question.deadline_s)
+        reply = await self._put("consent", consent_payload(question), question.deadline_s)
         allowed = reply.get("allow") is True and reply.get("digest") == question.digest
         return ConsentAnswer(allowed=allowed, digest=question.digest, by=_by(reply))
 
@@ -151,6 +156,7 @@ class ApiEventSink:
                         "effects": [effect_payload(effect) for effect in answer.effects],
                         "choices": list(answer.choices),
                         "missing": answer.missing,
+                        "intent": answer.intent_id,
                     }
                 )
             case ApprovalNeeded() | ConsentNeeded():
