@@ -6,7 +6,6 @@ no option that turns any of it off; tests compose other parts. Must not know mod
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
 import trio
@@ -14,7 +13,7 @@ import trio
 from node.privacy.accounting import AnswerAccounts
 from node.privacy.arrivals import Arrived, NoteArrival
 from node.privacy.blobs import BlobFiles
-from node.privacy.carrying import HERE, Carried, check_carried, may_carry, spans_of
+from node.privacy.carrying import HERE, Carried, may_carry
 from node.privacy.channel import ByteStream, GuardedChannel
 from node.privacy.clearance import EgressClearance
 from node.privacy.consent import ConsentAnswer, ConsentAsker, ConsentQuestion, OutgoingText, Substitution, digest_of
@@ -30,11 +29,12 @@ from node.privacy.errors import (
     NotCleared,
     ShareNotConsented,
 )
-from node.privacy.inspector import Inspected, Inspector, blank
-from node.privacy.labels import Confidentiality, Integrity, Labeled
+from node.privacy.forming import Former, Outgoing
+from node.privacy.inspector import Inspector, blank
+from node.privacy.labels import Integrity, Labeled
 from node.privacy.ledger import Draft, Ledger
 from node.privacy.memory import ConversationMemory, Memories
-from node.privacy.placeholders import BRACKETS, PlaceholderMap, Replaced, mask
+from node.privacy.placeholders import BRACKETS, PlaceholderMap
 from node.privacy.policy import Level, PeerView, Purpose, level_for, needs_consent
 from node.privacy.traffic import Traffic
 from node.store.ledger import Head
@@ -66,16 +66,6 @@ class ShareConsents(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Outgoing:
-    """Texts in the form they would leave."""
-
-    texts: tuple[str, ...]
-    replaced: tuple[tuple[Replaced, ...], ...]
-    placeholders: PlaceholderMap
-    personal_in_clear: bool
-
-
 class Egress:
     """The guard of one node."""
 
@@ -92,6 +82,7 @@ class Egress:
         self.traffic = Traffic()
         self.ledger = ledger
         self._inspector = inspector
+        self._former = Former(inspector)
         self._shares = shares
         self._new_id = new_id
         self._consent_deadline_s = consent_deadline_s
@@ -127,7 +118,8 @@ class Egress:
                 raise NeverForPeer(f"{purpose} to a peer of trust {peer.trust}" if parts else "nothing to send")
             level = may_carry(like, level) if like is not None else level
             await self._check_shares(peer, purpose, parts)
-            outgoing = await self._form(peer, level, parts, memory, like, owner_typed=owner_typed)
+            outgoing = await self._former.form(
+                peer, purpose, level, [part.text for part in parts], memory, like, owner_typed=owner_typed)
             approved_by = like.approval_for(peer.peer_id) if like is not None else None
             approved_by = approved_by or await self._approve(
                 peer, purpose, level, conversation, request_id, parts, outgoing, ask, why, owner_typed=owner_typed,
@@ -155,7 +147,9 @@ class Egress:
         """
         try:
             memory = self._take_in(conversation, Purpose.INFER, parts, peer)
-            formed = await self._form(peer, Level.MASKED, parts, memory, None, owner_typed=False)
+            texts = [part.text for part in parts]
+            formed = await self._former.form(
+                peer, Purpose.INFER, Level.MASKED, texts, memory, None, owner_typed=False)
         except EgressDenied:
             raise
         except Exception as error:
@@ -254,62 +248,13 @@ class Egress:
         if deadline.cancelled_caught:
             raise GuardFailed("the list of shares did not answer in time")
 
-    async def _form(
-        self, peer: PeerView, level: Level, parts: Sequence[Part], memory: ConversationMemory,
-        like: Carried | None, *, owner_typed: bool,
-    ) -> _Outgoing:
-        """The texts as they would leave at this level. Raises HoldsSecret, HoldsPersonal, GuardFailed."""
-        texts = [part.text for part in parts]
-        if like is not None:
-            await check_carried(like, peer.peer_id, texts, self._inspector, memory.returned)
-            spans = tuple(spans_of(text, like.tokens) for text in like.outgoing)
-            return _Outgoing(like.outgoing, spans, like.placeholders, level is not Level.MASKED)
-        if any(text.confidentiality is Confidentiality.SECRET for text in texts):
-            raise HoldsSecret("labelled as secret")
-        found = await self._inspector.inspect(texts, memory.returned)
-        if len(found.hits) != len(texts):
-            raise GuardFailed("the inspection returned nonsense")
-        if found.secrets:
-            raise HoldsSecret(", ".join(found.secrets))
-        if level is Level.PUBLIC:
-            _check_public(texts, found, memory, owner_typed=owner_typed)
-        if level is not Level.MASKED:
-            shown = tuple(
-                tuple(Replaced(hit.start, hit.end, text.value[hit.start : hit.end],
-                               text.value[hit.start : hit.end], hit.type) for hit in hits)
-                for text, hits in zip(texts, found.hits, strict=True)
-            )
-            return _Outgoing(tuple(text.value for text in texts), shown, PlaceholderMap(BRACKETS), found.personal)
-        return await self._mask(peer, texts, found, memory)
-
-    async def _mask(
-        self, peer: PeerView, texts: Sequence[Labeled], found: Inspected, memory: ConversationMemory,
-    ) -> _Outgoing:
-        placeholders = memory.map_for(peer.peer_id, peer.style)
-        for text in texts:
-            placeholders.reserve(text.value)
-        is_real = partial(self._inspector.is_real, returned=memory.returned)
-        masked = [
-            mask(text.value, hits, placeholders, is_real=is_real)
-            for text, hits in zip(texts, found.hits, strict=True)
-        ]
-        outgoing = tuple(text for text, _ in masked)
-        tokens = placeholders.tokens
-        left = await self._inspector.find_personal([blank(text, tokens) for text in outgoing], memory.returned)
-        if left:
-            raise HoldsPersonal(f"left after masking: {', '.join(left)}")
-        secrets = await self._inspector.find_secrets(outgoing, memory.returned)
-        if secrets:
-            raise HoldsSecret(", ".join(secrets))
-        return _Outgoing(outgoing, tuple(spans for _, spans in masked), placeholders, personal_in_clear=False)
-
     async def _approve(
         self, peer: PeerView, purpose: Purpose, level: Level, conversation: str, request_id: str,
-        parts: Sequence[Part], outgoing: _Outgoing, ask: ConsentAsker, why: str, *, owner_typed: bool,
+        parts: Sequence[Part], outgoing: Outgoing, ask: ConsentAsker, why: str, *, owner_typed: bool,
     ) -> str:
         """Who approved it, in words for the ledger. Raises ConsentRefused, ConsentUnanswered, GuardFailed."""
         asks = needs_consent(
-            level, purpose, owner_typed=owner_typed, detectors_ran=not self._inspector.missing,
+            level, purpose, owner_typed=owner_typed, detectors_ran=not outgoing.gaps,
             personal=outgoing.personal_in_clear,
         )
         if not asks:
@@ -323,7 +268,7 @@ class Egress:
         question = ConsentQuestion(
             question_id=self._new_id(), request_id=request_id, conversation=conversation, peer_id=peer.peer_id,
             peer_name=peer.name, purpose=purpose, level=level, why=why, texts=texts, nets_ran=self._inspector.nets,
-            nets_missing=self._inspector.missing, deadline_s=self._consent_deadline_s,
+            nets_missing=outgoing.gaps, deadline_s=self._consent_deadline_s,
             digest=digest_of(request_id, peer.peer_id, purpose, level, texts),
         )
         answer: object = None
@@ -364,19 +309,6 @@ class Egress:
             raise GuardFailed(f"{_LIVE_LIMIT} requests are open already")
         self._live[id(clearance)] = clearance
         return clearance
-
-
-def _check_public(
-    texts: Sequence[Labeled], found: Inspected, memory: ConversationMemory, *, owner_typed: bool,
-) -> None:
-    """Nothing personal in it; and nothing personal read before, unless the owner typed it word for word."""
-    if any(text.confidentiality is not Confidentiality.PUBLIC for text in texts):
-        raise HoldsPersonal("labelled as personal")
-    if found.personal:
-        kinds = sorted({hit.type for hits in found.hits for hit in hits})
-        raise HoldsPersonal(", ".join(kinds))
-    if not owner_typed and memory.label.label.confidentiality is not Confidentiality.PUBLIC:
-        raise HoldsPersonal("the conversation holds personal data and the owner did not type this")
 
 
 def _standing_approval(purpose: Purpose, *, owner_typed: bool) -> str:

@@ -1,5 +1,5 @@
-"""What is in the texts that should leave: label values, vault values, shaped identifiers and secrets, before masking
-and after it.
+"""What is in the texts that should leave: label values, vault values, shaped identifiers, what detectors take for
+personal, and secrets; before masking and, but for the detectors, after it.
 
 Pure of decisions: it says what it found and which nets looked; egress decides. Tests compose a blind one to prove that
 their checks notice. Must not know levels, consent, the ledger or frames.
@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from node.privacy.labels import Confidentiality, Labeled, known_values
+from node.privacy.labels import Confidentiality, Labeled, Value, is_own_text, known_values
+from node.privacy.language import foreign_language
 from node.privacy.nets import KnownValues, Net, run_net
 from node.privacy.patterns import PatternNet
 from node.privacy.vault import Hit, Vault, merge
@@ -18,18 +19,28 @@ from node.privacy.vault import Hit, Vault, merge
 __all__ = ["Inspected", "Inspector", "blank"]
 
 _SEAM_CHARS = 160   # a secret may be split over two texts: this much of both sides is read as one
+_DETECT_S = 75.0    # the detectors' process may have to be started
+_DETECT_CHARS_PER_S = 400.0
+_NOTHING = Vault(())
 
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """hits[i]: personal spans of text i, sorted, not overlapping. secrets: kinds of secrets, never their text."""
+    """hits[i]: personal spans of text i, sorted, not overlapping. secrets: kinds of secrets, never their text.
+
+    known[i]: those of labels, vault and patterns alone. guessed: what only the detectors found. gaps: nets that could
+    not judge these texts ("detectors (German text)").
+    """
 
     hits: tuple[tuple[Hit, ...], ...]
     secrets: tuple[str, ...]
+    known: tuple[tuple[Hit, ...], ...] = ()
+    guessed: tuple[Value, ...] = ()
+    gaps: tuple[str, ...] = ()
 
     @property
     def personal(self) -> bool:
-        """Some personal value stands in some text."""
+        """Some value that may be personal stands in some text."""
         return any(self.hits)
 
 
@@ -56,15 +67,27 @@ class Inspector:
         """Names of those that should, and are not there."""
         return () if self._detectors is not None else ("detectors",)
 
-    async def inspect(self, parts: Sequence[Labeled], returned: Vault) -> Inspected:
-        """Everything found in the parts. Raises GuardFailed when a net does not do its work."""
-        hits: list[tuple[Hit, ...]] = []
-        for part in parts:
-            found = [*_labelled(part), *await self._find(part.value, returned)]
-            if self._detectors is not None:
-                found += await self._run(self._detectors, part.value, returned)
-            hits.append(tuple(merge(found, part.value)))
-        return Inspected(tuple(hits), await self.find_secrets([part.value for part in parts], returned))
+    async def inspect(self, parts: Sequence[Labeled], returned: Vault, *, guess: bool = True) -> Inspected:
+        """Everything found in the parts. guess: let the detectors look, too.
+
+        Raises GuardFailed when a net does not do its work.
+        """
+        known = [
+            tuple(merge([*_labelled(part), *await self._find(part.value, returned)], part.value)) for part in parts
+        ]
+        hits, guessed, gaps = known, dict[Value, None](), dict[str, None]()
+        if guess and self._detectors is not None:
+            hits = []
+            for part, certain in zip(parts, known, strict=True):
+                more = await self._detect(part)
+                hits.append(tuple(merge([*certain, *more], part.value)) if more else certain)
+                guessed.update(
+                    (Value(part.value[hit.start : hit.end], hit.type), None) for hit in hits[-1] if hit not in certain)
+                language = None if is_own_text(part) else foreign_language(part.value)
+                if language is not None:
+                    gaps[f"detectors ({language} text)" if language[0].isupper() else f"detectors ({language})"] = None
+        secrets = await self.find_secrets([part.value for part in parts], returned)
+        return Inspected(tuple(hits), secrets, tuple(known), tuple(guessed), (*self.missing, *gaps))
 
     async def find_secrets(self, texts: Sequence[str], returned: Vault) -> tuple[str, ...]:
         """Kinds of secrets in the texts and across their seams."""
@@ -88,6 +111,12 @@ class Inspector:
     async def _find(self, text: str, returned: Vault) -> list[Hit]:
         known = await self._run(self._vault, text, returned)
         return [*known, *await self._run(self._patterns, text, returned)]
+
+    async def _detect(self, part: Labeled) -> list[Hit]:
+        if is_own_text(part) or not part.value.strip():
+            return []
+        timeout_s = _DETECT_S + len(part.value) / _DETECT_CHARS_PER_S
+        return await run_net(self._detectors, part.value, _NOTHING, timeout_s=timeout_s)
 
     async def _run(self, net: Net | None, text: str, returned: Vault) -> list[Hit]:
         return await run_net(net, text, returned, timeout_s=self._timeout_s)

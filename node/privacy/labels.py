@@ -14,8 +14,8 @@ from typing import NamedTuple
 from node.privacy.errors import LabelLeak
 
 __all__ = [
-    "PUBLIC_LABEL", "Confidentiality", "ConversationLabel", "Integrity", "Label", "Labeled", "Value", "derive", "join",
-    "known_values", "owner_text", "public_text",
+    "PUBLIC_LABEL", "Confidentiality", "ConversationLabel", "Integrity", "Label", "Labeled", "Value", "derive",
+    "is_own_text", "join", "known_values", "owner_text", "public_text",
 ]
 
 
@@ -135,6 +135,11 @@ def owner_text(value: str) -> Labeled:
 def public_text(value: str, *, source: str) -> Labeled:
     """A text that Kith itself ships (a system prompt, a tool schema): no personal value is in it."""
     return Labeled(value, Confidentiality.PUBLIC, Integrity.LOCAL, source)
+
+
+def is_own_text(part: Labeled) -> bool:
+    """Whether it is a text that Kith itself ships (public_text with the source "kith")."""
+    return part.label == Label(Confidentiality.PUBLIC, Integrity.LOCAL) and part.source == "kith"
 
 
 class ConversationLabel:

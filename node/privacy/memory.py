@@ -3,6 +3,7 @@
 In memory only; dropped when the conversation ends. Must not know levels, consent or the ledger.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from node.privacy.errors import GuardFailed
@@ -13,6 +14,7 @@ from node.privacy.vault import Vault
 __all__ = ["ConversationMemory", "Memories"]
 
 _VALUES_LIMIT = 20_000
+_REMEMBERED_TYPES = frozenset({"PERSON", "NAME", "ORG", "PLACE", "ADDRESS", "EMAIL", "PHONE", "ID"})
 
 
 @dataclass(slots=True)
@@ -21,6 +23,7 @@ class ConversationMemory:
 
     label: ConversationLabel = field(default_factory=ConversationLabel)
     _values: dict[Value, None] = field(default_factory=dict)
+    _guessed: dict[Value, None] = field(default_factory=dict)
     _maps: dict[tuple[str, str], PlaceholderMap] = field(default_factory=dict)
     _vault: Vault | None = None
 
@@ -36,22 +39,37 @@ class ConversationMemory:
         if len(self._values) != before:
             self._vault = None
 
+    def suspect(self, guessed: Iterable[Value]) -> bool:
+        """Remember what detectors took for personal: from now on it is masked wherever it stands. Whether that is new.
+
+        Raises GuardFailed beyond the limit.
+        """
+        before = len(self._guessed)
+        for value in guessed:
+            if value not in self._values and _is_distinct(value):
+                self._guessed.setdefault(value)
+        if len(self._guessed) > _VALUES_LIMIT:
+            raise GuardFailed(f"this conversation holds more than {_VALUES_LIMIT} values that may be personal")
+        if len(self._guessed) == before:
+            return False
+        self._vault = None
+        return True
+
     @property
     def returned(self) -> Vault:
-        """Every personal value that entered this conversation; all count, whatever their words."""
+        """Every personal value that entered this conversation; all count, whatever their words, but for guesses."""
         if self._vault is None:
-            self._vault = Vault(self._values, strict=True)
+            self._vault = Vault(self._values, strict=True, doubtful=self._guessed)
         return self._vault
 
     def map_for(self, peer_id: str, style: str) -> PlaceholderMap:
         """The map of this conversation and peer, for a model of this style."""
         return self._maps.setdefault((peer_id, style), PlaceholderMap(style))
 
-
     @property
     def is_blank(self) -> bool:
         """Nothing personal or untrusted entered it and no placeholder was given out: a fresh one is as good."""
-        return not self._values and not self._maps and self.label.label == PUBLIC_LABEL
+        return not self._values and not self._guessed and not self._maps and self.label.label == PUBLIC_LABEL
 
 
 class Memories:
@@ -76,3 +94,10 @@ class Memories:
     def forget(self, conversation: str) -> None:
         """Drop it. Fine when it is not known."""
         self._all.pop(conversation, None)
+
+
+def _is_distinct(value: Value) -> bool:
+    """Names and addresses with a capital or a digit; ages, titles, words in lower case would be masked everywhere."""
+    written = value.text.strip()
+    return value.type in _REMEMBERED_TYPES and len(written) >= 4 and any(
+        char.isupper() or char.isdigit() for char in written)

@@ -33,16 +33,16 @@ class PeerView:
     """What the guard needs to know of a peer.
 
     trust: "self", "home", "friend", "none" (anything else counts as none).
-    clear: the owner switched *clear* on for this device (only looked at for self and home).
     style: how the model there keeps placeholders best, "brackets" or "surrogates".
     """
 
     peer_id: str
     name: str
     trust: str
-    clear: bool = False
     style: str = "brackets"
 
+
+_STRICTEST_FIRST = (Level.NEVER, Level.PUBLIC, Level.MASKED, Level.CLEAR)
 
 _TABLE: dict[tuple[str, Purpose, bool], Level] = {}
 for _trust in ("self", "home", "friend"):
@@ -54,21 +54,29 @@ for _trust in ("self", "home", "friend"):
     _TABLE[_trust, Purpose.MAIL, False] = Level.PUBLIC           # what an agent composes
 
 
-def level_for(peer: PeerView, purpose: Purpose, *, owner_typed: bool) -> Level:
-    """The level for this peer and purpose; NEVER for whatever the table does not name."""
+def level_for(peer: PeerView, purpose: Purpose, *, owner_typed: bool, chosen: Level | None = None) -> Level:
+    """The level for this peer and purpose; NEVER for whatever the table does not name.
+
+    chosen: what the owner decided for it. It narrows; only clear for inference at an own device widens.
+    """
     level = _TABLE.get((str(peer.trust), purpose, owner_typed), Level.NEVER)
-    if level is Level.MASKED and peer.clear is True and peer.trust in ("self", "home"):
+    if chosen is None or level is Level.NEVER:
+        return level
+    if chosen is Level.CLEAR and purpose is Purpose.INFER and peer.trust in ("self", "home"):
         return Level.CLEAR
-    return level
+    return min(level, chosen, key=_STRICTEST_FIRST.index)
 
 
-def needs_consent(level: Level, purpose: Purpose, *, owner_typed: bool, detectors_ran: bool, personal: bool) -> bool:
+def needs_consent(
+    level: Level, purpose: Purpose, *, owner_typed: bool, detectors_ran: bool, personal: bool, decided: bool = False,
+) -> bool:
     """Whether the owner is asked before this request leaves. There is no "always allow".
 
-    personal: the outgoing text holds labelled or vault values in clear.
+    personal: the outgoing text holds labelled or vault values in clear. decided: the owner chose clear for this peer
+    and this very conversation.
     """
     if purpose is Purpose.ANSWER or (owner_typed and purpose in (Purpose.MAIL, Purpose.QUERY)):
         return False    # the share, or the act of typing it to a named recipient, is the decision; the ledger says so
     if not detectors_ran:
         return True     # guard-absent path: the owner reads the exact text
-    return level is Level.CLEAR and personal
+    return level is Level.CLEAR and personal and not decided

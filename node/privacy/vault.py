@@ -61,8 +61,13 @@ class _Pattern:
 class Vault:
     """An immutable set of values. Build a new one when the owner's data changes."""
 
-    def __init__(self, values: Iterable[tuple[str, str]], *, strict: bool = False) -> None:
-        """values: (text, type). strict: every value counts whatever its words (what a tool returned just now)."""
+    def __init__(
+        self, values: Iterable[tuple[str, str]], *, strict: bool = False, doubtful: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        """values: (text, type). strict: every value counts whatever its words (what a tool returned just now).
+
+        doubtful: more values, never strict (what a detector took for personal).
+        """
         self._words: dict[str, _Pattern] = {}
         self._squeezed: dict[str, _Pattern] = {}
         self._numbers: dict[str, list[tuple[str, str]]] = {}    # last 7 digits -> [(all but leading zeros, type)]
@@ -70,6 +75,9 @@ class Vault:
         self._strict = strict
         self._count = 0
         for text, type_ in values:
+            self._add(text, type_)
+        self._strict = False
+        for text, type_ in doubtful:
             self._add(text, type_)
         self._word_automaton = _automaton(self._words)
         self._squeezed_automaton = _automaton(self._squeezed)

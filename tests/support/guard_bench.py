@@ -156,7 +156,7 @@ class BlindInspector(Inspector):
     def missing(self) -> tuple[str, ...]:
         return ()
 
-    async def inspect(self, parts: Sequence[Labeled], returned: Vault) -> Inspected:
+    async def inspect(self, parts: Sequence[Labeled], returned: Vault, *, guess: bool = True) -> Inspected:
         return Inspected(tuple(() for _ in parts), ())
 
     async def find_secrets(self, texts: Sequence[str], returned: Vault) -> tuple[str, ...]:

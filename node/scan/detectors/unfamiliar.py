@@ -10,19 +10,22 @@ from collections.abc import Container, Iterator
 __all__ = ["find_unfamiliar"]
 
 _SHORTEST = 4
-_WORD = re.compile(r"(?<![\w@./\\#$_-])[^\W\d_](?:[^\W_]|[’'](?=[^\W_]))*(?![\w@/\\_]|\.\w|\(|[-’']\d)")
+_WORD = re.compile(r"(?<![\w@./\\#$_-])[^\W\d_](?:[^\W_]|[’'-](?=[^\W_]))*(?![\w@/\\_]|\.\w|\()")
 _ENDINGS = ("s", "es", "ed", "d", "ing", "er", "ers", "ly", "ness", "able", "ish", "y", "al", "ism", "ist", "ists")
 
 
 def find_unfamiliar(text: str, known: Container[str]) -> Iterator[tuple[int, int, str]]:
     """(start, end, "NAME") of every such word. known: lower-case words."""
     for match in _WORD.finditer(text):
-        written = match[0]
-        bare = re.split("[’']", written)[0]
-        if len(bare) < _SHORTEST or not bare[0].isupper() or bare.isupper():
-            continue
-        if not _is_known(bare.lower(), known):
+        bare = re.split("[’']", match[0])[0]
+        if any(_is_unfamiliar(part, known) for part in bare.split("-")):
             yield match.start(), match.start() + len(bare), "NAME"
+
+
+def _is_unfamiliar(word: str, known: Container[str]) -> bool:
+    if len(word) < _SHORTEST or not word[0].isupper() or word.isupper() or not word.isalpha():
+        return False
+    return not _is_known(word.lower(), known)
 
 
 def _is_known(word: str, known: Container[str]) -> bool:
@@ -34,5 +37,4 @@ def _is_known(word: str, known: Container[str]) -> bool:
             stem in known or f"{stem}e" in known or f"{stem}y" in known or (stem[-1] == stem[-2] and stem[:-1] in known)
         ):
             return True
-    # two known words in one: "Whiteboard"; names made so ("Greenwood") are in the vocabulary or found by the models
-    return any(word[:at] in known and word[at:] in known for at in range(4, len(word) - 3))
+    return False

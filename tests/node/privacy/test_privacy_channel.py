@@ -189,7 +189,7 @@ class LateInspector(Inspector):
         self.blind = BlindInspector()
         self.sees = False
 
-    async def inspect(self, parts, returned):
+    async def inspect(self, parts, returned, *, guess=True):
         return await (super() if self.sees else self.blind).inspect(parts, returned)
 
     async def find_secrets(self, texts, returned):

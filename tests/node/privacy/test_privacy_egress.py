@@ -131,7 +131,7 @@ async def test_a_small_model_gets_surrogates_that_are_nobody() -> None:
 
 async def test_a_value_that_masking_left_is_a_refusal() -> None:
     class Slips(Inspector):
-        async def inspect(self, parts, returned):
+        async def inspect(self, parts, returned, *, guess=True):
             return Inspected(tuple(() for _ in parts), ())
 
     vault = VaultNet()
@@ -389,10 +389,41 @@ async def test_a_faulty_net_means_nothing(act, which: str, purpose: Purpose, aut
     await vault.load(VALUES)
     nets = {"vault": vault, "secrets": SecretsNet(), "detectors": None, which: BadNet(act)}
     guard = await bench(inspector=Inspector(**nets))
+    composed = Labeled("hello", Confidentiality.PUBLIC, Integrity.LOCAL, "agent")
     with pytest.raises(GuardFailed):
-        await guard.clear(Part("user", owner_text("hello")), purpose=purpose)
+        await guard.clear(Part("user", composed if which == "detectors" else owner_text("hello")), purpose=purpose)
     assert guard.rows.rows == []
     assert guard.owner.questions == []
+
+
+@pytest.mark.parametrize("purpose", [Purpose.QUERY, Purpose.MAIL])
+async def test_what_the_owner_typed_for_its_receiver_is_not_guessed_at(purpose: Purpose) -> None:
+    vault = VaultNet()
+    await vault.load(VALUES)
+    guard = await bench(inspector=Inspector(vault=vault, secrets=SecretsNet(), detectors=BadNet(_raise)))
+    clearance = await guard.clear(Part("mail", owner_text("greetings to Ebenezer")), purpose=purpose)
+    assert clearance.texts == ("greetings to Ebenezer",)
+    with pytest.raises(HoldsSecret):
+        await guard.clear(Part("mail", owner_text("my pin is 4921")), purpose=purpose)
+
+
+async def test_what_only_detectors_suspect_is_asked_before_an_agent_says_it_openly() -> None:
+    class Suspicious:
+        name = "detectors"
+
+        async def scan(self, text: str, returned: Vault):
+            return [Hit(0, 8, "PERSON")]
+
+    vault = VaultNet()
+    await vault.load(VALUES)
+    guard = await bench(inspector=Inspector(vault=vault, secrets=SecretsNet(), detectors=Suspicious()))
+    composed = Labeled("Ebenezer comes", Confidentiality.PUBLIC, Integrity.LOCAL, "agent")
+    await guard.clear(Part("mail", composed), purpose=Purpose.MAIL)
+    [question] = guard.owner.questions
+    assert [one.original for one in question.texts[0].substitutions] == ["Ebenezer"]
+    guard.owner.allows = False
+    with pytest.raises(ConsentRefused):
+        await guard.clear(Part("mail", composed), purpose=Purpose.MAIL)
 
 
 @pytest.mark.parametrize("act", FAULTS)
@@ -433,7 +464,7 @@ async def test_a_vault_that_is_not_loaded_yet_means_nothing() -> None:
 
 async def test_an_inspection_of_other_texts_means_nothing() -> None:
     class Short(BlindInspector):
-        async def inspect(self, parts, returned):
+        async def inspect(self, parts, returned, *, guess=True):
             return Inspected((), ())
 
     guard = await bench(inspector=Short())
@@ -443,7 +474,7 @@ async def test_an_inspection_of_other_texts_means_nothing() -> None:
 
 async def test_a_bug_in_the_guard_is_no_open_door() -> None:
     class Broken(BlindInspector):
-        async def inspect(self, parts, returned):
+        async def inspect(self, parts, returned, *, guess=True):
             raise KeyError("oops")
 
     guard = await bench(inspector=Broken())
