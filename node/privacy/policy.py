@@ -44,6 +44,8 @@ class PeerView:
 
 _STRICTEST_FIRST = (Level.NEVER, Level.PUBLIC, Level.MASKED, Level.CLEAR)
 
+_STRICTEST_FIRST = (Level.NEVER, Level.PUBLIC, Level.MASKED, Level.CLEAR)
+
 _TABLE: dict[tuple[str, Purpose, bool], Level] = {}
 for _trust in ("self", "home", "friend"):
     for _typed in (True, False):
@@ -72,11 +74,11 @@ def needs_consent(
 ) -> bool:
     """Whether the owner is asked before this request leaves. There is no "always allow".
 
-    personal: the outgoing text holds labelled or vault values in clear. decided: the owner chose clear for this peer
-    and this very conversation.
+    personal: the outgoing text holds, in clear, values that are personal or that detectors take for it. decided: the
+    owner chose clear for this peer and this very conversation.
     """
     if purpose is Purpose.ANSWER or (owner_typed and purpose in (Purpose.MAIL, Purpose.QUERY)):
         return False    # the share, or the act of typing it to a named recipient, is the decision; the ledger says so
     if not detectors_ran:
         return True     # guard-absent path: the owner reads the exact text
-    return level is Level.CLEAR and personal and not decided
+    return personal and level in (Level.CLEAR, Level.PUBLIC) and not (decided and level is Level.CLEAR)
