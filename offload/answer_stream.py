@@ -11,7 +11,7 @@ import trio
 from offload.child.process import Death
 from offload.errors import EngineError, EngineStopped, WorkerDied
 from offload.model_host import Job, ModelHost
-from offload.ports import Event, Failed, Finished, GenerateRequest, Piece, Queued, Resumed, Started, Usage
+from offload.ports import Event, Failed, Finished, GenerateRequest, Piece, Queued, Resumed, Started, ToolCall, Usage
 
 __all__ = ["AnswerStream"]
 
@@ -30,6 +30,8 @@ class AnswerStream:
         self._deaths = 0
         self._started: Started | None = None
         self._text: list[str] = []
+        self._thought: list[str] = []
+        self._calls = 0
         self._tokens: list[int] = []
 
     def __aiter__(self) -> "AnswerStream":
@@ -69,6 +71,8 @@ class AnswerStream:
                 self._deaths += 1
                 if self._deaths >= _MOST_DEATHS:
                     raise WorkerDied(f"The worker process ended {self._deaths} times in this answer ({event.reason}).")
+                if self._calls and not self._request.parallel_calls:
+                    return self._completed(Finished("tool_calls", Usage(0, 0, 0)))
                 if self._request.max_tokens <= len(self._tokens):
                     return self._completed(Finished("length", Usage(0, 0, 0)))
                 if self._started is not None:
@@ -82,9 +86,12 @@ class AnswerStream:
         match event:
             case Started():
                 self._started = event
-            case Piece(text=text, token_ids=ids):
+            case Piece(text=text, token_ids=ids, thought=thought):
                 self._text.append(text)
+                self._thought.append(thought)
                 self._tokens += ids
+            case ToolCall():
+                self._calls += 1
             case Finished():
                 return self._completed(event)
             case _:
@@ -96,9 +103,11 @@ class AnswerStream:
         asked = self._request
         if not self._tokens:
             return asked
-        ids_known = bool(asked.token_ids_so_far) or not asked.text_so_far
+        ids_known = bool(asked.token_ids_so_far) or not (asked.text_so_far or asked.thought_so_far)
         return msgspec.structs.replace(
             asked, text_so_far=asked.text_so_far + "".join(self._text), max_tokens=asked.max_tokens - len(self._tokens),
+            thought_so_far=asked.thought_so_far + "".join(self._thought),
+            calls_so_far=asked.calls_so_far + self._calls if ids_known else 0,
             token_ids_so_far=(*asked.token_ids_so_far, *self._tokens) if ids_known else ())
 
     def _completed(self, event: Finished) -> Finished:

@@ -5,17 +5,17 @@ empty text. Pure: must not know schemas, tokens or models.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-__all__ = ["Chars", "Choice", "Node", "Row", "Text", "Times", "Unicode", "optional", "to_gbnf"]
+__all__ = ["Chars", "Choice", "Node", "Row", "Text", "Times", "Unicode", "optional", "replaced", "to_gbnf"]
 
 _ASCII = 128
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Text:
-    """Exactly this text."""
+    """Exactly this text. A lone surrogate U+DC80 to U+DCFF stands for a single byte, which no character holds."""
 
     text: str
 
@@ -63,6 +63,34 @@ Node = Text | Chars | Unicode | Row | Choice | Times
 def optional(part: Node) -> Node:
     """The part, or nothing."""
     return Times(part, 0, 1)
+
+
+def replaced(root: Node, texts: Mapping[str, str]) -> Node:
+    """The same language with these texts, wherever one stands whole in a Text, exchanged for others."""
+    known: dict[int, Node] = {}
+
+    def change(node: Node) -> Node:
+        found = known.get(id(node))
+        if found is None:
+            found = known[id(node)] = changed(node)
+        return found
+
+    def changed(node: Node) -> Node:
+        match node:
+            case Text(text=text):
+                for old, new in texts.items():
+                    text = text.replace(old, new)
+                return Text(text)
+            case Row(parts=parts):
+                return Row(tuple(change(part) for part in parts))
+            case Choice(options=options):
+                return Choice(tuple(change(option) for option in options))
+            case Times(part=part, least=least, most=most):
+                return Times(change(part), least, most)
+            case _:
+                return node
+
+    return change(root) if texts else root
 
 
 def to_gbnf(root: Node) -> str:

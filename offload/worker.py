@@ -16,12 +16,13 @@ from importlib.metadata import version
 from offload.child.box import enter_box, limit_memory, limit_resources, runtime_paths, tie_to_parent
 from offload.child.boxprobe import probe_box
 from offload.child.frames import BlockingPipe
-from offload.engine.answer import Answer, prepare_answer
+from offload.engine.answer import Answer
 from offload.engine.chat import PromptReader
 from offload.engine.context import Context
 from offload.engine.embedding import TextEmbedder, batches
 from offload.engine.kvfiles import KvFiles
 from offload.engine.library import Model, instruction_sets, open_library
+from offload.engine.preparation import prepare_answer
 from offload.engine.quantise import quantise
 from offload.engine.scheduler import Events, Scheduler, failed
 from offload.errors import EngineError, LaneUnsupported, ModelUnusable

@@ -6,19 +6,14 @@ Must not know batches, slots, other answers or the pipe.
 from collections.abc import Sequence
 from typing import Protocol
 
-from offload.engine.chat import PromptReader
 from offload.engine.context import Context
-from offload.engine.drafts import DraftWriter
-from offload.engine.jump import JumpWriter
-from offload.engine.library import Model
-from offload.engine.rules import SchemaRule, rule_for
-from offload.engine.sampling import Sampler
-from offload.engine.streaming import LoopDetector, TextStream
-from offload.engine.writing import PlainWriter, Writer
-from offload.errors import LaneUnsupported, PromptTooLong
-from offload.ports import Finished, FinishReason, GenerateRequest, Piece, Usage
+from offload.engine.output import Output, Shown
+from offload.engine.streaming import LoopDetector
+from offload.engine.writing import Writer
+from offload.errors import PromptTooLong
+from offload.ports import Finished, FinishReason, GenerateRequest, Piece, ToolCall, Usage
 
-__all__ = ["Answer", "Vocabulary", "prepare_answer"]
+__all__ = ["Answer", "Vocabulary"]
 
 
 class Vocabulary(Protocol):
@@ -38,6 +33,7 @@ class Answer:
     def __init__(
         self, request: GenerateRequest, vocabulary: Vocabulary, writer: Writer, *,
         prompt: Sequence[int], replayed: Sequence[int], context_tokens: int, boundaries: Sequence[int] = (),
+        output: Output | None = None,
     ) -> None:
         """prompt: all ids to read first, text so far included; replayed: those of text so far that were ids before.
 
@@ -69,9 +65,10 @@ class Answer:
         self.finish_reason: FinishReason | None = None
         self._vocabulary = vocabulary
         self._writer = writer
-        self._stream = TextStream(request.stop)
+        self._output = output or Output(vocabulary.piece, request.stop)
         self._loop = LoopDetector()
-        self._skip_chars = len(request.text_so_far) if replayed else 0
+        self._skipped = (len(request.text_so_far), len(request.thought_so_far), request.calls_so_far) if replayed \
+            else (0, 0, 0)
         self._new = 0
         self._backlog = self._replay(replayed)
 
@@ -96,28 +93,28 @@ class Answer:
             self.looks += len(more)
             self._guessed = len(more)
 
-    def sample(self, context: Context, rows: Sequence[int]) -> Piece | None:
+    def sample(self, context: Context, rows: Sequence[int]) -> list[Piece | ToolCall]:
         """Go on behind these rows; returns what they let us show. May set finish_reason, and sets surplus."""
         self._guessed = 0
         advance = self._writer.advance(context, rows, self.most_new - self._new)
         self.pending, self.looks, self.surplus = list(advance.feed), advance.looks, advance.surplus
-        text = ""
-        for shown, token in enumerate(advance.tokens, 1):
+        shown = Shown()
+        for place, token in enumerate(advance.tokens, 1):
             if token in self._vocabulary.end_tokens or token in self._vocabulary.control_tokens:
-                return self._end("stop", advance.tokens[:shown - 1], text)
+                return self._end("stop", advance.tokens[:place - 1], shown)
             self._new += 1
-            text += self._fresh(self._stream.feed(self._vocabulary.piece(token)))
+            shown += self._fresh(self._output.show(token))
             stuck = self._loop.feed(token)
-            last = advance.ended and shown == len(advance.tokens)
-            if self._stream.stopped or last:
-                return self._end("stop", advance.tokens[:shown], text)
+            last = advance.ended and place == len(advance.tokens)
+            if self._output.stopped or last:
+                return self._end("stop", advance.tokens[:place], shown)
             if stuck:
-                return self._end("loop", advance.tokens[:shown], text)
+                return self._end("loop", advance.tokens[:place], shown)
             if self._new >= self.most_new:
-                return self._end("length", advance.tokens[:shown], text)
+                return self._end("length", advance.tokens[:place], shown)
         if advance.ended:
-            return self._end("stop", (), text)
-        return Piece(text, advance.tokens) if advance.tokens else None
+            return self._end("stop", (), shown)
+        return _events(shown, advance.tokens)
 
     def read_again(self, decoded: Sequence[int]) -> None:
         """The memory lost this answer: its prompt is now everything decoded so far and what is pending.
@@ -132,10 +129,10 @@ class Answer:
         """The memory takes nothing back: write without ever asking for that."""
         self._writer.stay_plain()
 
-    def backlog(self) -> Piece | None:
-        """Text of the ids so far that was not shown before. Once."""
-        text, self._backlog = self._backlog, ""
-        return Piece(text) if text else None
+    def backlog(self) -> list[Piece | ToolCall]:
+        """What the ids so far show that was not shown before. Once."""
+        shown, self._backlog = self._backlog, Shown()
+        return _events(shown, ())
 
     def finished(self) -> Finished:
         """The last event, once finish_reason is set."""
@@ -146,86 +143,31 @@ class Answer:
         """Free the writer."""
         self._writer.close()
 
-    def _end(self, reason: FinishReason, tokens: tuple[int, ...], text: str = "") -> Piece | None:
-        self.finish_reason = reason
-        text += self._fresh(self._stream.finish())
-        return Piece(text, tokens) if text or tokens else None
+    def _end(self, reason: FinishReason, tokens: tuple[int, ...], shown: Shown) -> list[Piece | ToolCall]:
+        shown += self._fresh(self._output.finish(cut=reason != "stop"))
+        self.finish_reason = "tool_calls" if reason == "stop" and self._output.called else reason
+        return _events(shown, tokens)
 
-    def _replay(self, tokens: Sequence[int]) -> str:
-        shown = ""
+    def _replay(self, tokens: Sequence[int]) -> Shown:
+        shown = Shown()
         for token in tokens:
-            shown += self._fresh(self._stream.feed(self._vocabulary.piece(token)))
+            shown += self._fresh(self._output.show(token))
             self._loop.feed(token)
-        if self._stream.stopped:
-            self.finish_reason = "stop"
+        if self._output.stopped:
+            self.finish_reason = "tool_calls" if self._output.called else "stop"
         return shown
 
-    def _fresh(self, text: str) -> str:
-        """What is left of released text behind the text that the reader already has."""
-        skipped = min(self._skip_chars, len(text))
-        self._skip_chars -= skipped
-        return text[skipped:]
+    def _fresh(self, shown: Shown) -> Shown:
+        """What is left of this behind what the reader already has."""
+        text, thought, calls = self._skipped
+        if not (text or thought or calls):
+            return shown
+        self._skipped = (
+            text - min(text, len(shown.text)), thought - min(thought, len(shown.thought)),
+            calls - min(calls, len(shown.calls)))
+        return Shown(shown.text[text:], shown.thought[thought:], shown.calls[calls:])
 
 
-def prepare_answer(
-    request: GenerateRequest, model: Model, reader: PromptReader, *, context_tokens: int,
-) -> Answer:
-    """An answer ready for the scheduler. Touches the vocabulary only, so any thread may call it.
-
-    Raises BadPrompt, BadGrammar, PromptTooLong, LaneUnsupported.
-    """
-    if request.lane == "exact" and request.temperature > 0:
-        raise LaneUnsupported("The exact lane is greedy: set the temperature to 0.")
-    prompt = reader.ids(request.prompt)
-    replayed: tuple[int, ...] = ()
-    so_far: list[int] = []
-    if request.token_ids_so_far or request.text_so_far:
-        ids = request.token_ids_so_far
-        if ids and _are_of(model, ids, request.text_so_far):
-            replayed, so_far = ids, list(ids)
-        elif request.lane == "exact":
-            raise LaneUnsupported("The exact lane goes on from token ids of this model, and these are not.")
-        else:
-            so_far = model.tokenise(request.text_so_far, begin=False, control=False)
-    writer = _writer(request, model, prompt=prompt, so_far=so_far)
-    try:
-        return Answer(
-            request, model, writer, prompt=[*prompt, *so_far], replayed=replayed, context_tokens=context_tokens,
-            boundaries=_turns(prompt, model) if model.keeps_state_per_sequence else ())
-    except BaseException:
-        writer.close()
-        raise
-
-
-def _writer(request: GenerateRequest, model: Model, *, prompt: Sequence[int], so_far: Sequence[int]) -> Writer:
-    """The quickest way to write this answer that its lane and its model's memory allow."""
-    quick = request.shortcuts and request.lane == "normal"
-    can_cut = not model.keeps_state_per_sequence
-    rule = rule_for(model, grammar=request.grammar, schema=request.schema, quick=quick)
-    if quick and can_cut and rule is None and request.temperature <= 0:
-        return DraftWriter([*prompt, *so_far], model.end_tokens | model.control_tokens)
-    sampler = Sampler(model, temperature=request.temperature, top_p=request.top_p, seed=request.seed, rule=rule)
-    try:
-        sampler.follow(so_far)
-    except BaseException:
-        sampler.close()
-        raise
-    if isinstance(rule, SchemaRule):
-        return JumpWriter(sampler, rule, model, jumps=quick, can_cut=can_cut)
-    return PlainWriter(sampler)
-
-
-def _are_of(model: Model, ids: Sequence[int], text: str) -> bool:
-    if any(not 0 <= token < model.size for token in ids):
-        return False
-    return model.text_of(tuple(ids)).decode("utf-8", errors="replace").startswith(text)
-
-
-def _turns(prompt: Sequence[int], model: Model) -> list[int]:
-    """The end of the first turn, where the last question begins, and where the answer does.
-
-    The next prompt of a chat parts from this one at one of them: templates rewrite older answers (without thoughts).
-    """
-    begins = model.control_tokens - model.end_tokens
-    starts = [position for position, token in enumerate(prompt) if position and token in begins]
-    return sorted({*starts[:1], *starts[-2:]})
+def _events(shown: Shown, tokens: tuple[int, ...]) -> list[Piece | ToolCall]:
+    piece = [Piece(shown.text, tokens, shown.thought)] if shown.text or shown.thought or tokens else []
+    return [*piece, *shown.calls]

@@ -152,7 +152,7 @@ def _compile(node: Node, known: dict[int, _Part]) -> _Part:
 def _compiled(node: Node, known: dict[int, _Part]) -> _Part:
     match node:
         case Text(text=text):
-            return _Row(tuple(_Byte(1 << byte) for byte in text.encode()))
+            return _Row(tuple(_Byte(1 << byte) for byte in text.encode(errors="surrogateescape")))
         case Chars(chars=chars):
             return _Byte(_mask(chars.encode()))
         case Row(parts=parts):

@@ -87,6 +87,10 @@ class DraftWriter:
             self._drafted = tuple(draft[:stop])
         return self._drafted
 
+    def skip(self, tokens: Sequence[int]) -> None:
+        """Others wrote these."""
+        self._lookup.add(tokens)
+
     def stay_plain(self) -> None:
         """Draft no more."""
         self._plain = True

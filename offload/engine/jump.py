@@ -10,6 +10,7 @@ Three seams keep the tokens as a model would choose them:
 Must not know requests, batches or schemas.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -22,6 +23,7 @@ from offload.errors import BadPrompt
 __all__ = ["JumpWriter", "TokenChooser", "Words"]
 
 _LONGEST_JUMP = 48      # tokens in one decode; the rest follows in the next ones
+_PART_OF_A_CHARACTER = re.compile("[\udc80-\udcf7]")      # bytes above are markers (formats/marker_tokens.py)
 
 
 class Words(Protocol):
@@ -103,6 +105,21 @@ class JumpWriter:
         """Nothing: guessing inside of values costs more than it saves (measured)."""
         return ()
 
+    def stand_behind(self, data: bytes) -> bool:
+        """Go on behind these first bytes of the language; False, and nothing changes, when it does not begin so."""
+        following = self._rule.automaton.walk(self._rule.automaton.start, data)
+        if following is not None:
+            self._rule.state = following
+        return following is not None
+
+    def follow(self, tokens: Sequence[int]) -> None:
+        """These were written before. Raises BadGrammar when they break the rule."""
+        for token in tokens:
+            self._rule.accept(token)
+
+    def skip(self, tokens: Sequence[int]) -> None:
+        """Nothing is written in its place."""
+
     def stay_plain(self) -> None:
         """Leave tails as they are from now on."""
         self._can_cut = False
@@ -146,18 +163,18 @@ class JumpWriter:
 
     def _split(self, head: bytes, must: bytes) -> list[int] | None:
         """Head and what must follow as tokens; None where nothing must, or they would not give the same bytes."""
-        try:
-            text = (head + must).decode()
-        except UnicodeDecodeError as error:
-            # the forced text ends within a character; a head that begins within one stays alone
-            text = (head + must)[:error.start].decode(errors="replace")
-        if not must or len(text.encode()) <= len(head):
+        text = (head + must).decode(errors="surrogateescape")
+        # the forced text may end within a character; a head that begins within one stays alone
+        broken = _PART_OF_A_CHARACTER.search(text)
+        text = text[:broken.start()] if broken else text
+        data = text.encode(errors="surrogateescape")
+        if not must or len(data) <= len(head):
             return None
         try:
             ids = self._words.tokenise(text, begin=False, control=False)
         except BadPrompt:
             return None
-        return ids if self._bytes(ids) == text.encode() else None
+        return ids if self._bytes(ids) == data else None
 
     def _force(self, ids: list[int], before: State, left: int) -> None:
         """Let these follow, as far as there is room. Before: the state where they begin."""

@@ -135,6 +135,11 @@ class Model:
         return raw.decode("utf-8", errors="replace") if raw else None
 
     @property
+    def parameters(self) -> int:
+        """How many weights it has."""
+        return int(C.llama_model_n_params(self.handle))
+
+    @property
     def trained_context_tokens(self) -> int:
         """The longest context that the model was trained for."""
         return int(C.llama_model_n_ctx_train(self.handle))

@@ -288,8 +288,8 @@ class Scheduler:
 
     def _sample(self, slot: Slot, answer: Answer, added: int) -> Events:
         end = slot.row + 1
-        piece = answer.sample(self._context, range(end - min(answer.looks, added), end))
-        events: Events = [(answer.request_id, piece)] if piece is not None else []
+        shown = answer.sample(self._context, range(end - min(answer.looks, added), end))
+        events: Events = [(answer.request_id, event) for event in shown]
         if answer.surplus:
             self._take_back(slot, answer)
         if answer.finish_reason is not None:
@@ -352,8 +352,7 @@ class Scheduler:
 
     @staticmethod
     def _shown(answer: Answer) -> Events:
-        piece = answer.backlog()
-        return [(answer.request_id, piece)] if piece is not None else []
+        return [(answer.request_id, event) for event in answer.backlog()]
 
 
 def failed(error: EngineError) -> Failed:

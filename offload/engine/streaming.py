@@ -24,6 +24,10 @@ class TextStream:
         """The text that these bytes release. Sets `stopped` at a stop text; what follows it is dropped."""
         return self._release(self._decoder.decode(data))
 
+    def say(self, text: str) -> str:
+        """As feed, for text that is whole already."""
+        return self._release(text)
+
     def finish(self) -> str:
         """The rest at the end of the answer; half a character becomes U+FFFD."""
         text = self._release(self._decoder.decode(b"", final=True)) + ("" if self.stopped else self._held)

@@ -3,13 +3,13 @@
 Must not know requests, batches or text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from offload.engine.context import Context
 
-__all__ = ["Advance", "NextToken", "PlainWriter", "Writer"]
+__all__ = ["Advance", "GrammarWriter", "NextToken", "PlainWriter", "RuledToken", "Writer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,14 @@ class NextToken(Protocol):
         ...
 
 
+class RuledToken(NextToken, Protocol):
+    """Chooses tokens under a rule."""
+
+    def follow(self, tokens: Iterable[int]) -> None:
+        """Tell the rule what was written before. Raises BadGrammar when that breaks it."""
+        ...
+
+
 class Writer(Protocol):
     """Writes one answer. Rows are those that the last decode was asked for, in order; the last one always exists."""
 
@@ -55,6 +63,10 @@ class Writer(Protocol):
 
     def guess(self, spare: int) -> tuple[int, ...]:
         """Up to `spare` more tokens for the feed that was just given; each adds a row that is wanted."""
+        ...
+
+    def skip(self, tokens: Sequence[int]) -> None:
+        """These were written in its place, behind its last ones."""
         ...
 
     def stay_plain(self) -> None:
@@ -87,9 +99,28 @@ class PlainWriter:
         """Nothing."""
         return ()
 
+    def skip(self, tokens: Sequence[int]) -> None:
+        """Its sampler looks at rows only."""
+
     def stay_plain(self) -> None:
         """It is."""
 
     def close(self) -> None:
         """Free the sampler."""
         self._sampler.close()
+
+
+class GrammarWriter(PlainWriter):
+    """One token per decode, under a grammar from its first token on."""
+
+    def __init__(self, sampler: RuledToken) -> None:
+        super().__init__(sampler)
+        self._ruled = sampler
+
+    def stand_behind(self, data: bytes) -> bool:
+        """Never: a grammar reads tokens, not bytes."""
+        return not data
+
+    def follow(self, tokens: Sequence[int]) -> None:
+        """These were written before. Raises BadGrammar when they break the grammar."""
+        self._ruled.follow(tokens)

@@ -1,7 +1,9 @@
 """A vocabulary in which a format's markers are plain text, though the model has control tokens for them.
 
 Elsewhere control tokens have no bytes, end an answer and are never sampled. LFM2 writes its calls with them, so for
-such an answer they must be seen. Must not know samplers, grammars or llama.cpp.
+such an answer they must be seen. A rule sees each as one byte that no character has: so a call can only be opened and
+closed by the tokens meant for it, and none of them ever fits into an argument, whatever text it would print there. Must
+not know samplers, grammars or llama.cpp.
 """
 
 import re
@@ -12,7 +14,13 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MarkerVocabulary", "Vocabulary"]
+from offload.language import Node, replaced
+
+__all__ = ["FIRST_CODE", "MarkerVocabulary", "Vocabulary"]
+
+FIRST_CODE = "\udcf8"
+"""Behind the bytes of UTF-8; as `surrogateescape` writes the byte 0xF8."""
+_MOST_MARKERS = 8
 
 
 class Vocabulary(Protocol):
@@ -45,7 +53,14 @@ class MarkerVocabulary:
             ids[0]: marker for marker in markers
             if len(ids := model.tokenise(marker, begin=False, control=True)) == 1 and ids[0] in model.control_tokens
             and ids[0] not in model.end_tokens}
+        if len(self._markers) > _MOST_MARKERS:
+            raise ValueError("too many markers")
+        longest_first = sorted(self._markers.values(), key=len, reverse=True)
+        self._codes = {marker: chr(ord(FIRST_CODE) + place) for place, marker in enumerate(longest_first)}
+        self._bytes = {
+            token: self._codes[marker].encode(errors="surrogateescape") for token, marker in self._markers.items()}
         self._ids = {marker: token for token, marker in self._markers.items()}
+        self._ids |= {self._codes[marker]: token for token, marker in self._markers.items()}
         texts = sorted(self._ids, key=len, reverse=True)
         self._pattern = re.compile(f"({'|'.join(map(re.escape, texts))})") if texts else None
         self.end_tokens = model.end_tokens
@@ -58,16 +73,32 @@ class MarkerVocabulary:
 
     @cached_property
     def first_bytes(self) -> npt.NDArray[np.int16]:
-        """The first byte of each token, -1 for one without; markers have one."""
-        found = self._model.first_bytes.copy()
-        for token, marker in self._markers.items():
-            found[token] = marker.encode()[0]
+        """The first byte of each token as a rule sees it, -1 for one without."""
+        found = self._model.first_bytes
+        if self._markers:
+            found = found.copy()
+            for token, data in self._bytes.items():
+                found[token] = data[0]
         return found
 
     def piece(self, token: int) -> bytes:
-        """The bytes of a token; a marker's text."""
+        """The bytes of a token as a rule sees them; a marker is one byte of its own."""
+        return self._bytes.get(token) or self._model.piece(token)
+
+    def shown(self, token: int) -> bytes:
+        """The bytes of a token as text; a marker's is its name."""
         marker = self._markers.get(token)
         return self._model.piece(token) if marker is None else marker.encode()
+
+    def language(self, root: Node) -> Node:
+        """The language in which the markers can only be written by their own tokens."""
+        return replaced(root, self._codes)
+
+    def coded(self, text: str) -> bytes:
+        """A text as a rule sees it, its markers being tokens."""
+        for marker, code in self._codes.items():
+            text = text.replace(marker, code)
+        return text.encode(errors="surrogateescape")
 
     def tokenise(self, text: str, *, begin: bool, control: bool) -> list[int]:
         """Token ids of a text; markers in it become their tokens, other control tokens only when asked for."""

@@ -9,11 +9,12 @@ from embedded_model import model_path
 from fake_context import FakeContext, FakeVocabulary, ScriptedSampler
 from tiny_hybrid import make_hybrid
 
-from offload.engine.answer import Answer, prepare_answer
+from offload.engine.answer import Answer
 from offload.engine.chat import PromptReader
 from offload.engine.context import Context
 from offload.engine.library import Model
 from offload.engine.memory import Memory
+from offload.engine.preparation import prepare_answer
 from offload.engine.scheduler import Events, Scheduler
 from offload.ports import ChatPrompt, Finished, GenerateRequest, Message, Started, TextPrompt
 

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from embedded_model import model_path
 
-from offload.engine.chat import PromptReader, _sandbox
+from offload.engine.chat import PromptReader
 from offload.engine.context import Context
 from offload.engine.library import Model
 from offload.engine.quantise import quantise
 from offload.engine.rules import rule_for
 from offload.engine.sampling import Sampler
+from offload.engine.template import ChatTemplate
 from offload.errors import BadGrammar, BadPrompt, ModelUnusable
 from offload.ports import ChatPrompt, Message, TextPrompt, TokenPrompt
 
@@ -110,7 +111,7 @@ def test_ids_outside_the_vocabulary_are_refused(model: Model, ids: tuple[int, ..
 ])
 def test_a_hostile_template_stays_in_its_sandbox(source: str, model: Model) -> None:
     reader = PromptReader(model)
-    reader._template = _sandbox().from_string(source)
+    reader._template = ChatTemplate(source)
     with pytest.raises(BadPrompt):
         reader.render((Message("user", "x"),))
 

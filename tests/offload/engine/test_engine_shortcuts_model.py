@@ -12,11 +12,11 @@ from embedded_model import model_path
 from tiny_hybrid import make_hybrid
 
 from node.agent.copy_grammar import copy_grammar, parse_copy
-from offload.engine.answer import prepare_answer
 from offload.engine.automaton import Automaton
 from offload.engine.chat import PromptReader
 from offload.engine.context import Context
 from offload.engine.library import Model
+from offload.engine.preparation import prepare_answer
 from offload.engine.rules import GrammarRule, SchemaRule
 from offload.engine.sampling import Sampler
 from offload.engine.scheduler import Events, Scheduler

@@ -7,13 +7,16 @@ import numpy as np
 import pytest
 from tool_samples import TOOLS, answer_of, by_name, calls_of, parse
 
+from offload.engine.automaton import Automaton
 from offload.engine.formats.choice import SMALL_MODEL_PARAMETERS, NamedTool, plan_calls
 from offload.engine.formats.detection import FORMATS
 from offload.engine.formats.errors import BadTools
 from offload.engine.formats.format import WrittenCall
 from offload.engine.formats.marker_tokens import MarkerVocabulary
 from offload.engine.formats.tools import read_tools
+from offload.engine.rules import SchemaRule
 from offload.errors import BadGrammar, RequestRefused
+from offload.language import Row, Text, Times, Unicode
 
 QWEN = by_name("qwen-xml")
 THINKING = "{{ messages }}<think></think><tool_call><function=<parameter="
@@ -163,9 +166,40 @@ def test_markers_that_are_control_tokens_are_seen_and_nothing_else_is() -> None:
     ids = words.tokenise(text, begin=True, control=False)
     assert ids[:3] == [999, ord("a"), 1000]
     assert 1002 not in ids
-    assert b"".join(words.piece(token) for token in ids[1:]).decode() == text
-    assert words.first_bytes[[97, 1000, 1001, 1002]].tolist() == [97, ord("<"), ord("<"), -1]
+    assert b"".join(words.shown(token) for token in ids[1:]).decode() == text
+    assert b"".join(words.piece(token) for token in ids[1:]) == b"a\xf8[f()]\xf9<|im_end|>"
+    assert words.tokenise("\udcf8[", begin=False, control=False) == [1000, ord("[")]
+    assert words.first_bytes[[97, 1000, 1001, 1002]].tolist() == [97, 0xF8, 0xF9, -1]
     assert Words.first_bytes[1000] == -1
     plain = MarkerVocabulary(Words(), ("<tool_call>",))
     assert plain.tokenise("<|im_end|>", begin=False, control=True) == [1002]
-    assert plain.piece(1000) == b""
+    assert plain.piece(1000) == plain.shown(1000) == b""
+
+
+def test_under_a_rule_a_marker_is_written_by_its_token_only_and_fits_into_no_argument() -> None:
+    lfm2 = by_name("lfm2")
+    words = MarkerVocabulary(Words(), lfm2.markers)
+    tools = read_tools([{"name": "f", "parameters": {
+        "type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}}])
+    walker = Automaton(words.language(lfm2.language(tools, parallel=False)))
+    rule = SchemaRule(words, walker)
+    assert rule.allowed(np.array([ord("<"), 1000])).tolist() == [False, True]
+    for token in words.tokenise("\udcf8[f(a=\"x", begin=False, control=False):
+        rule.accept(token)
+    inside = np.array([ord("y"), ord("'"), 1000, 1001, 1002])
+    assert rule.allowed(inside).tolist() == [True, True, False, False, False]
+    # control: a rule that sees the marker as its name takes it for a part of a text without that bar
+    naive = Automaton(Row((Text("a"), Times(Unicode(without='"'), 0, None))))
+    assert naive.walk(naive.start, b"a" + words.shown(1000)) is not None
+    assert naive.walk(naive.start, b"a" + words.piece(1000)) is None
+
+
+def test_a_marker_code_ends_no_forced_text() -> None:
+    """What must follow is split into tokens across a marker."""
+    words = MarkerVocabulary(Words(), by_name("lfm2").markers)
+    tools = read_tools([{"name": "f", "parameters": {"type": "object", "properties": {}}}])
+    walker = Automaton(words.language(by_name("lfm2").language(tools, parallel=False)))
+    must = walker.forced(walker.start)
+    assert must == b"\xf8[f()]\xf9"
+    assert words.tokenise(must.decode(errors="surrogateescape"), begin=False, control=False) == [
+        1000, *map(ord, "[f()]"), 1001]
