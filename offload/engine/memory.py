@@ -133,6 +133,8 @@ class Memory:
         if self._recall(answer, keep, committed_cells):
             donor, keep = self.best(answer.space, answer.prompt, answer.looks)
         slot = self._claim(answer, donor, keep, committed_cells)
+        if slot is None and donor is not None and donor.answer is None:
+            slot = self._claim(answer, donor, keep, committed_cells, cut=True)
         if slot is None and donor is not None:
             slot = self._claim(answer, None, 0, committed_cells)
         if slot is not None:
@@ -251,12 +253,15 @@ class Memory:
             return limit
         return max((position for position in positions if position <= limit), default=0)
 
-    def _claim(self, answer: Answer, donor: Slot | None, keep: int, committed_cells: int) -> Slot | None:
+    def _claim(
+        self, answer: Answer, donor: Slot | None, keep: int, committed_cells: int, *, cut: bool = False,
+    ) -> Slot | None:
+        """cut: use an idle donor in place though most of what it holds is lost by that: there is no room for both."""
         idle = self.idle()
         if not idle:
             return None
         in_place = donor is not None and donor.answer is None and (
-            keep * 2 >= len(donor.tokens) or idle == [donor])
+            keep * 2 >= len(donor.tokens) or idle == [donor] or cut)
         slot = donor if in_place and donor is not None else next((one for one in idle if one is not donor), None)
         if slot is None:
             return None
@@ -264,6 +269,8 @@ class Memory:
         if not self._make_room({slot: keep if in_place else 0}, (donor,), wanted):
             return None
         if donor is not None:
+            if cut:
+                self._save(donor)
             self._begin_with(slot, donor, keep)
         return slot
 

@@ -186,20 +186,6 @@ async def test_after_a_cancel_nothing_more_is_decoded(monkeypatch: pytest.Monkey
         assert not host.busy
 
 
-async def test_cancel_and_ask_again_fifty_times_with_one_slot() -> None:
-    one = HostLimits(context_tokens=512, slots=1, queue_limit=2)
-    async with running_engine([models_folder()], limits=one) as engine:
-        for _ in range(50):
-            async with engine.stream(asked("Write a long story.", max_tokens=300)) as answer:
-                async for event in answer:
-                    assert not isinstance(event, Failed)
-                    if isinstance(event, Piece):
-                        break
-        events = await collect(engine, asked("Hi", max_tokens=3))
-        assert isinstance(events[-1], Finished)
-        assert (await engine.health()).restarts == 0
-
-
 async def test_a_full_queue_says_busy_and_the_others_are_served() -> None:
     one = HostLimits(context_tokens=512, slots=1, queue_limit=1)
     async with running_engine([models_folder()], limits=one) as engine:

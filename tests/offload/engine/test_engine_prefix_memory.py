@@ -95,6 +95,14 @@ def test_the_longest_unused_goes_first_and_guests_before_the_owner() -> None:
     assert left == {"owner", "peer-1", "peer-3"}
 
 
+def test_a_full_context_is_cut_back_to_what_the_next_prompt_begins_with() -> None:
+    """S16: there is no room for a copy beside it, and most of it has to go; what fits still needs no reading."""
+    context = FakeContext(context_tokens=100)
+    machine = scheduler(context)
+    ask(machine, answer("long", [50] * 30, [2 + number % 20 for number in range(69)], most=69))
+    assert cached(ask(machine, answer("next", [*[50] * 30, 60], [2]))) == {"next": 30}
+
+
 def test_after_a_length_stop_the_last_token_is_read_again() -> None:
     """It was shown and never decoded, so it is not in the memory."""
     context = FakeContext()
