@@ -96,14 +96,17 @@ async def ask_peer(
     on_text: Callable[[str], Awaitable[bool]],
     on_state: Callable[[Admitted | Progressed], None] | None = None,
     on_aside: Callable[[ToolCallArrived | ThoughtArrived], Awaitable[None]] | None = None,
+    on_output: Callable[[TextArrived], Awaitable[bool]] | None = None,
 ) -> RemoteAnswer:
     """The answer, after all its text went through on_text (which returns False when enough was said), and all its calls
     and thoughts, in order with the text, through on_aside. A call is the peer's words: check it before anything is run.
 
+    on_output gets, instead of on_text, each output whole, with its token ids and also where it shows nothing yet.
+
     Raises AnswerRefused, AnswerBroken (reset, crash, silence of 3 s, deadline, a frame that breaks the rules), or
     whatever the guard raises before the request leaves.
     """
-    run = _Run(channel, request, clearance, on_text, on_state, on_aside)
+    run = _Run(channel, request, clearance, on_text, on_state, on_aside, on_output)
     try:
         outcome = await run.to_the_end()
     except trio.Cancelled:
@@ -136,6 +139,7 @@ class _Run:
         on_text: Callable[[str], Awaitable[bool]],
         on_state: Callable[[Admitted | Progressed], None] | None,
         on_aside: Callable[[ToolCallArrived | ThoughtArrived], Awaitable[None]] | None,
+        on_output: Callable[[TextArrived], Awaitable[bool]] | None,
     ) -> None:
         self._channel = channel
         self._machine = RequesterMachine(request)
@@ -144,6 +148,7 @@ class _Run:
         self._on_text = on_text
         self._on_state = on_state
         self._on_aside = on_aside
+        self._on_output = on_output
         self.calls: list[ToolCallArrived] = []
         self._outcome: Outcome | None = None
 
@@ -202,7 +207,11 @@ class _Run:
                 case TextArrived(text=text, thought=thought):
                     if thought and self._on_aside is not None:
                         await self._on_aside(ThoughtArrived(thought))
-                    if text and not await self._on_text(text):
+                    if self._on_output is not None:
+                        go_on = await self._on_output(command)
+                    else:
+                        go_on = not text or await self._on_text(text)
+                    if not go_on:
                         await self._feed(CancelWanted())
                 case Admitted() | Progressed():
                     if self._on_state is not None:

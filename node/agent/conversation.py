@@ -51,9 +51,15 @@ class Conversation:
         detail: dict[str, Json] = {
             "kind": answer.kind.value, "reason": answer.reason, "tools": list(answer.tools_used),
         }
+        if len(answer.legs) > 1:
+            detail["legs"] = [{"ran_on": leg.ran_on, "model": leg.model, "begun_at": leg.begun_at, "ended": leg.ended}
+                              for leg in answer.legs]
+        if answer.intent_id:
+            detail["intent"] = answer.intent_id
         await self._store.append(
             self.conversation_id,
             TurnRecord("assistant", text, self._clock.now(), answer.ran_on, answer.sources, detail),
+            settles=answer.settles,
         )
 
     async def keep_draft(self, draft: Mapping[str, Json] | None) -> None:

@@ -38,6 +38,7 @@ __all__ = [
     "Journal",
     "JournalEntry",
     "Json",
+    "Leg",
     "LocalModel",
     "Message",
     "Origin",
@@ -50,12 +51,17 @@ __all__ = [
     "ToolFinished",
     "ToolStarted",
     "TurnRecord",
+    "Wait",
 ]
 
 AUTO = "auto"
 """Run where the router thinks best."""
 LOCAL = "local"
 """Never leave this device."""
+
+Wait: TypeAlias = Literal["auto", "later", "never"]
+"""auto: a request that wants a peer which is away is drafted here and queued; later: queue it in any case; never:
+answer now or fail."""
 
 
 class Approver(Protocol):
@@ -157,6 +163,27 @@ class ThinkJob:
     max_tokens: int = 1024
     temperature: float = 0.0
     stop: tuple[str, ...] = ()
+    exact: bool = False
+    """In the exact lane: where a machine goes on for another one, the same words come as if nothing had happened."""
+    keep: bool = False
+    """Keep the answer while it is written, for a restart; append() of its turn with `settles` ends that."""
+    on_note: Callable[[str], Awaitable[None]] | None = None
+    """Gets a line for the owner when the answer changes machines, or waits for one."""
+    wait: Wait = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """One stretch of an answer on one machine. model, digest: "" while it is not known which one writes."""
+
+    ran_on: str
+    model: str
+    digest: str
+    begun_at: int
+    """Characters that the owner had read before."""
+    ended: str = ""
+    """Why it ended before the answer did, in words; "" for the one that finished it."""
+    peer_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +196,18 @@ class ThinkResult:
     reason: str
     """Why there, in words."""
     finish_reason: str = "stop"
-    """stop, length, loop, stopped (on_text said so), cancelled."""
+    """stop, length, loop, stopped (on_text said so), cancelled, broken (nobody could go on; text is what there was)."""
     model: str = ""
     peer_id: str | None = None
     """None when it ran on this device."""
+    legs: tuple[Leg, ...] = ()
+    """All machines that wrote it, in order."""
+    exact: bool = False
+    """All of it was written in the exact lane, by one model."""
+    draft: bool = False
+    """A machine that could do better was away: what a queue may have answered again later."""
+    intent_id: str = ""
+    """The queued request whose better answer will take this one's place; empty: none is to come."""
 
 
 class Thinker(Protocol):
@@ -233,8 +268,8 @@ class ConversationStore(Protocol):
         """The newest turns, oldest first."""
         ...
 
-    async def append(self, conversation_id: str, turn: TurnRecord) -> None:
-        """Add a turn."""
+    async def append(self, conversation_id: str, turn: TurnRecord, *, settles: str = "") -> None:
+        """Add a turn. settles: the kept answer (ThinkJob.keep) that it is, erased in the same transaction."""
         ...
 
     async def draft(self, conversation_id: str) -> Mapping[str, Json] | None:
@@ -263,12 +298,15 @@ class AskRequest:
     place: str = AUTO
     model: str | None = None
     dry_run: bool = False
+    exact: bool = False
+    wait: Wait = "auto"
 
 
 class AnswerKind(StrEnum):
     """How a turn ended."""
 
     DONE = "done"  # a tool, skill or model answered
+    DRAFT = "draft"  # this device's own model answered; a better answer is queued
     ASKED = "asked"  # one thing is missing; the next message fills it
     DECLINED = "declined"  # nothing here can do it
     DENIED = "denied"  # the owner said no; nothing was written
@@ -293,6 +331,13 @@ class Answer:
     """For ASKED: answers the owner may pick."""
     missing: str | None = None
     """For ASKED: the slot that is asked for."""
+    legs: tuple[Leg, ...] = ()
+    """For a model's answer: the machines that wrote it."""
+    exact: bool = False
+    settles: str = ""
+    """The kept answer that this is."""
+    intent_id: str = ""
+    """For DRAFT: the queued request whose better answer will take this one's place."""
 
 
 # ---------------------------------------------------------------- events while a request runs

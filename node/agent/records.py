@@ -19,12 +19,12 @@ from node.agent.effects import Approval, Effect, JournalEntry, Json
 from node.agent.ports import TurnRecord
 from node.clock import Clock, Entropy, from_ms, new_id, to_ms
 from node.privacy.labels import PUBLIC_LABEL, Confidentiality, Integrity, Label, Labeled, Value
-from node.store import conversations, journal
+from node.store import answers, conversations, journal
 from node.store.connection import Connection
 from node.store.database import Database
 from node.store.journal import Step, StepState
 
-__all__ = ["StoredConversations", "StoredJournal"]
+__all__ = ["StoredConversations", "StoredJournal", "turn_row"]
 
 
 class StoredJournal:
@@ -121,21 +121,16 @@ class StoredConversations:
         """The newest turns, oldest first."""
         return [_turn(row) for row in await self._database.read(conversations.turns, conversation_id, limit=limit)]
 
-    async def append(self, conversation_id: str, turn: TurnRecord) -> None:
-        """Add a turn."""
-        values = None if turn.text.values is None else [list(value) for value in turn.text.values]
-        detail = {**turn.detail, "source": turn.text.source, "values": values}
-        row = conversations.Turn(
-            turn.role,
-            turn.text.value,
-            int(turn.text.confidentiality),
-            int(turn.text.integrity),
-            to_ms(turn.at),
-            turn.ran_on,
-            turn.sources,
-            msgspec.json.encode(detail).decode(),
-        )
-        await self._database.write(conversations.append, conversation_id, row)
+    async def append(self, conversation_id: str, turn: TurnRecord, *, settles: str = "") -> None:
+        """Add a turn; erase the kept answer that it is."""
+        row = turn_row(turn)
+
+        def add(tx: Connection) -> None:
+            conversations.append(tx, conversation_id, row)
+            if settles:
+                answers.settle(tx, settles)
+
+        await self._database.write(add)
 
     async def draft(self, conversation_id: str) -> Mapping[str, Json] | None:
         """The unfinished call that waits for the owner's next words."""
@@ -146,6 +141,16 @@ class StoredConversations:
         """Keep a draft, or drop it."""
         stored = record_to_json(draft) if draft is not None else None
         await self._database.write(conversations.keep_draft, conversation_id, stored)
+
+
+def turn_row(turn: TurnRecord) -> conversations.Turn:
+    """A turn as it is stored: its personal values beside its text, so that its label stays whole."""
+    values = None if turn.text.values is None else [list(value) for value in turn.text.values]
+    detail = {**turn.detail, "source": turn.text.source, "values": values}
+    return conversations.Turn(
+        turn.role, turn.text.value, int(turn.text.confidentiality), int(turn.text.integrity), to_ms(turn.at),
+        turn.ran_on, turn.sources, msgspec.json.encode(detail).decode(),
+    )
 
 
 def _entry(step: Step) -> JournalEntry:

@@ -5,6 +5,7 @@ runs or how it is guarded.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from node.agent.heavy import answer_label, build_job, is_language, streaming
 from node.agent.ports import Answer, AnswerKind, Status, ToolFinished, ToolStarted
@@ -41,16 +42,19 @@ class Reasoner:
             history=turn.conversation.parts(), material=material, on_text=streaming(turn.events, watch),
             place=turn.request.place, model=turn.request.model,
         )
-        result = await self._parts.thinker.think(job)
+        result = await self._parts.thinker.think(replace(job, wait=turn.request.wait))
         reason, kind = result.reason, AnswerKind.DONE
         if watch.reason or result.finish_reason == "loop":
             reason, kind = f"{reason}; stopped: {watch.reason or 'the model went in circles'}", AnswerKind.STOPPED
             await turn.events.emit(Status(f"Stopped: {watch.reason or 'the model went in circles'}."))
         elif result.finish_reason == "length":
             reason = f"{reason}; cut at the length limit"
+        if result.intent_id:
+            kind = AnswerKind.DRAFT
         labeled = answer_label(result, job)
         sources = tuple(dict.fromkeys(one.source for _, one in material))
-        return Said(labeled, Answer("", kind, result.ran_on, reason, "", sources=sources))
+        return Said(labeled, Answer(
+            "", kind, result.ran_on, reason, "", sources=sources, intent_id=result.intent_id))
 
     async def material_named(self, turn: Turn, reading: Reading) -> tuple[tuple[str, Labeled], ...] | None:
         """The note or file that language work names ("summarise the note Roof repair"), read; None when it names

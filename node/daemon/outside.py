@@ -103,6 +103,10 @@ class Outside:
             self.peer_id, self.name, _TRUST, self.allowed, True, self._models, refusal, state.in_flight)
         return (*self._peers.candidates(), own)
 
+    def served(self, peer_id: str) -> frozenset[str]:
+        """The digests of the models that a peer served when it was last here."""
+        return frozenset() if peer_id == self.peer_id else self._peers.served(peer_id)
+
     async def view(self, peer_id: str, model_digest: str | None) -> PeerView | None:
         """The peer as the guard sees it."""
         if peer_id == self.peer_id:

@@ -66,6 +66,7 @@ class _State:
 
     row: Peer
     presence: Presence | None = None
+    served: frozenset[str] = frozenset()
     refusal: _Refusal | None = None
     in_flight: int = 0
 
@@ -142,6 +143,7 @@ class Roster:
         """The peer is gone."""
         state = self._states.get(event.peer_id)
         if state is not None:
+            state.served = self.served(event.peer_id)
             state.presence = None
             self.on_change(event.peer_id, False)
 
@@ -218,6 +220,15 @@ class Roster:
         state = self._states.get(peer_id)
         return state.presence.models if state is not None and state.presence is not None else ()
 
+    def away(self) -> list[str]:
+        """The names of paired and trusted peers that are not here."""
+        return [s.row.name for s in self._states.values() if s.presence is None and s.row.trust != Trust.NONE]
+
+    def is_paired(self, peer_id: str) -> bool:
+        """Whether this peer is still known and trusted with anything."""
+        state = self._states.get(peer_id)
+        return state is not None and state.row.trust != Trust.NONE
+
     def rtt_ms(self, peer_id: str) -> float | None:
         """The round trip to a peer as it was measured when it came; None when it is not here."""
         state = self._states.get(peer_id)
@@ -234,6 +245,14 @@ class Roster:
             peer_id for peer_id, state in self._states.items()
             if state.presence is not None and service in state.presence.capabilities
         ]
+
+    def served(self, peer_id: str) -> frozenset[str]:
+        """The digests of the models that a peer serves, or served when it was last here in this life of the node."""
+        state = self._states.get(peer_id)
+        if state is None:
+            return frozenset()
+        here = state.presence
+        return frozenset(model.digest for model in here.models) if here is not None else state.served
 
     async def view(self, peer_id: str, model_digest: str | None = None) -> PeerView | None:
         """The peer as the guard sees it."""

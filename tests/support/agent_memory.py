@@ -99,7 +99,7 @@ class MemoryConversations:
     async def turns(self, conversation_id: str, *, limit: int) -> Sequence[TurnRecord]:
         return self.kept[conversation_id].turns[-limit:]
 
-    async def append(self, conversation_id: str, turn: TurnRecord) -> None:
+    async def append(self, conversation_id: str, turn: TurnRecord, *, settles: str = "") -> None:
         self.kept[conversation_id].turns.append(turn)
 
     async def draft(self, conversation_id: str) -> Mapping[str, Json] | None:

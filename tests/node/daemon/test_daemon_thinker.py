@@ -22,7 +22,7 @@ from node.privacy.labels import Labeled, owner_text
 from node.privacy.policy import PeerView
 from offload.ports import ChatPrompt, Failed, Finished, GenerateRequest, ModelInfo, Piece, Started, Usage
 from offload.quota import QuotaBook
-from offload.router import PeerCandidate
+from offload.router import Offer, PeerCandidate
 from offload.server import InferenceServer
 from protocol.grants import ANY_MODEL, Grant
 from protocol.names import INFER
@@ -91,8 +91,11 @@ class Peers:
     def candidates(self) -> tuple[PeerCandidate, ...]:
         if not self.known:
             return ()
-        models = (("smollm2", DIGEST, 2048),)
+        models = (Offer("smollm2", DIGEST, 2048),)
         return (PeerCandidate(BOB, "home-pc", "home", self.connected, self.granted, models, self.refused),)
+
+    def served(self, peer_id: str) -> frozenset[str]:
+        return frozenset()
 
     async def view(self, peer_id: str, model_digest: str | None) -> PeerView | None:
         assert (peer_id, model_digest) == (BOB, DIGEST)
@@ -344,11 +347,38 @@ async def test_a_cancelled_request_stops_the_peer_and_closes_its_entry(autojump_
     assert home.peers.at_work == 0
 
 
-async def test_a_death_without_a_model_here_tells_both(autojump_clock: object) -> None:
+async def test_a_death_without_a_model_here_is_no_clean_end_and_tells_both(autojump_clock: object) -> None:
+    """What was read stays, after a minute in which somebody could have come back."""
     home = await house("Dear ", DIE)
     home.model = None
-    with pytest.raises(ModelMissing, match=r"home-pc stopped in mid-answer .*; There is no model on this device"):
-        await home.think()
+    begun = trio.current_time()
+    result = await home.think()
+    assert (result.text, result.finish_reason, result.ran_on) == ("Dear ", "broken", "home-pc")
+    assert result.reason.startswith("home-pc stopped in mid-answer (the connection broke); nobody could go on: ")
+    assert "no model on this device" in result.reason
+    assert trio.current_time() - begun == pytest.approx(60, abs=2)
+
+
+async def test_a_peer_that_comes_back_goes_on_where_it_stopped(autojump_clock: object) -> None:
+    home = await house("Dear ", "[PERSON_1], ", DIE)
+    home.model = None
+
+    async def come_back() -> None:
+        await trio.sleep(5)
+        home.there.script = ("I am ", "late.")
+        home.peers.refused = ""     # it greeted
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(come_back)
+        result = await home.think()
+    assert (result.text, result.finish_reason) == (f"Dear {NAME}, I am late.", "stop")
+    assert "".join(home.shown) == result.text
+    first, second = home.there.requests
+    assert (second.text_so_far, second.token_ids_so_far) == ("Dear [PERSON_1], ", (0, 1))
+    assert second.max_tokens == first.max_tokens - 2
+    assert len(home.near.owner.questions) == 1      # it reads nothing that it did not read or write before
+    assert (await home.outcomes())[1:] == ["answered"]
+    assert [(leg.ran_on, leg.begun_at) for leg in result.legs] == [("home-pc", 0), ("home-pc", len(f"Dear {NAME}, "))]
 
 
 @pytest.mark.parametrize("failure", [StorageError("The disk is full."), trio.TooSlowError()])
