@@ -15,6 +15,7 @@ import trio
 from node.errors import KithError
 from node.net.addresses import Address
 from node.net.errors import BadAddress, DialFailed, RefusedByPeer, reason_of, root_cause
+from node.net.outgoing import OutgoingPort
 
 __all__ = ["open_tcp", "race"]
 
@@ -71,32 +72,22 @@ async def race(
     raise DialFailed(reasons=reasons)
 
 
-async def open_tcp(address: Address) -> trio.SocketStream:
+async def open_tcp(address: Address, port: OutgoingPort) -> trio.SocketStream:
     """A TCP connection to this address; a name is looked up first. Raises OSError. The caller sets the deadline."""
     if not address.port:
         raise BadAddress(f"{address} has no port to dial.")
     if not address.is_name:
-        return await _connect(address.family, (address.host, address.port))
+        return await port.connect(address.family, (address.host, address.port))
     found = await trio.socket.getaddrinfo(
         address.host, address.port, family=address.family, type=socket.SOCK_STREAM
     )
     problem: OSError = OSError(f"{address.host} has no address")
     for family, _kind, _proto, _name, where in found[:4]:
         try:
-            return await _connect(family, where)
+            return await port.connect(family, where)
         except OSError as error:
             problem = error
     raise problem
-
-
-async def _connect(family: int, where: tuple[object, ...]) -> trio.SocketStream:
-    sock = trio.socket.socket(family, socket.SOCK_STREAM)
-    try:
-        await sock.connect(where)
-        return trio.SocketStream(sock)
-    except BaseException:
-        sock.close()
-        raise
 
 
 def _in_words(leaf: BaseException) -> str:

@@ -14,7 +14,7 @@ from libp2p.crypto.ed25519 import create_new_key_pair
 from libp2p.peer.id import ID
 from libp2p.stream_muxer.exceptions import MuxedConnError, MuxedStreamError
 
-from node.errors import NotPaired
+from node.errors import KithError, NotPaired
 from node.net import addresses, dial, negotiate
 from node.net.circuit import circuit_address
 from node.net.connections import Connection
@@ -30,9 +30,11 @@ from node.net.errors import (
 from node.net.events import Disconnected, NetEvent
 from node.net.gate import Gate
 from node.net.guard import StreamGuard
+from node.net.improving import Improver
 from node.net.limits import NetLimits
+from node.net.punching import Puncher
 from node.net.relay_hop import RelayPolicy, RelayService
-from node.net.relay_messages import HOP, STOP
+from node.net.relay_messages import DCUTR, HOP, STOP
 from node.net.relaying import RelayGuest
 from node.net.session import Session
 from node.net.streams import PeerStream
@@ -95,10 +97,16 @@ class Network:
         self._on_stream = on_stream
         self._on_event = on_event
         self._limits = limits or NetLimits()
-        own = (HOP, STOP) if relay is not None else ()
+        own = (HOP, STOP, DCUTR) if relay is not None else ()
         self._guard = StreamGuard(gate, (*protocols, *own), self._serve_stream, self._limits)
         self.relay = RelayService(relay, self._open_direct, self._limits.relay) if relay is not None else None
         self.guest = RelayGuest(self._open_direct, self._limits.relay, lambda peer_id: peer_id in gate.allowed)
+        self.observed: tuple[addresses.Address, ...] = ()
+        """Where other nodes see this one's calls come from."""
+        self.known_addresses: Callable[[str], Sequence[str]] = lambda _peer_id: ()
+        """Where a peer may be called; asked for peers that are connected through a relay only."""
+        self.puncher = Puncher(lambda: self.observed, self._limits.relay)
+        self.improver = Improver(self._relayed, self._improve, self._limits.relay)
         self._session: Session | None = None
         self._dialling: dict[str, trio.Lock] = {}
         self.peer_id = str(ID.from_pubkey(self._key_pair.public_key))
@@ -127,6 +135,7 @@ class Network:
 
     def _started(self, session: Session, task_status: ServeStatus) -> None:
         session.nursery.start_soon(self.guest.run)
+        session.nursery.start_soon(self.improver.run)
         task_status.started(self.addresses())
 
     def _tell(self, event: NetEvent) -> None:
@@ -293,6 +302,9 @@ class Network:
             await self.relay.serve(stream)
         elif stream.protocol == STOP:
             await self._answer_call(stream)
+        elif stream.protocol == DCUTR:
+            if stream.peer_id in self._relayed():
+                await self.puncher.answer(self._running(), stream)
         else:
             await self._on_stream(stream)
 
@@ -304,6 +316,33 @@ class Network:
             await self._running().accept_circuit(stream)
         finally:
             self.guest.called -= 1
+
+    # -- better than a relay --
+
+    def _relayed(self) -> set[str]:
+        """Peers that are connected through a relay only."""
+        table = self._running().table
+        found = ((peer_id, table.best(peer_id)) for peer_id in table.peers())
+        return {peer_id for peer_id, best in found if best is not None and best.via is not None}
+
+    async def _improve(self, peer_id: str) -> None:
+        """One try to get a direct connection to a peer that has a relayed one."""
+        session = self._running()
+        known = _usable(self.known_addresses(peer_id), peer_id)[:_MAX_DIRECT]
+        if known:
+            try:
+                await dial.race(
+                    known, lambda address: session.reach(address, peer_id), each_s=self._limits.dial_s,
+                    timeout_s=self._limits.dial_s, discard=session.discard,
+                )
+                return
+            except KithError as error:
+                self.puncher.problems[peer_id] = error.text
+        best = session.table.best(peer_id)
+        if best is not None and best.via is not None and not best.dialled:
+            await self.puncher.begin(
+                session, peer_id, lambda: self._open_on(best, DCUTR, self._limits.relay.message_s)
+            )
 
     def _running(self) -> Session:
         if self._session is None:

@@ -62,6 +62,12 @@ class RelayLimits:
     """Circuits that come in to this node at a time."""
     after_direct_s: float = 0.3
     """How long the known addresses are tried alone before relays are."""
+    improve_after_s: tuple[float, ...] = (0.6, 2.0, 5.0, 15.0, 60.0, 300.0)
+    """Pauses before the tries to reach a relayed peer directly; the last one repeats."""
+    punch_addresses: int = 4
+    """Addresses told, and dialled, when both sides dial at once."""
+    punch_s: float = 4.0
+    """For one such try: the kernel repeats a call that met a closed door after 1 s, and 2 s later."""
 
 
 @dataclass(frozen=True, slots=True)

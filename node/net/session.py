@@ -40,6 +40,7 @@ from node.net.limits import NetLimits
 from node.net.listener import Listener, bind
 from node.net.muxer import Muxer
 from node.net.noise import GatedNoise
+from node.net.outgoing import OutgoingPort
 from node.net.rawconn import TcpConnection, wrap
 from node.net.streams import PeerStream
 from node.net.upgrade import Upgrader
@@ -87,6 +88,7 @@ class Session:
         self.swarm.auto_connector = _CallsNobody(self.swarm)
         self.swarm.set_stream_handler(guard)
         self.listeners: dict[str, Listener] = {}
+        self.outgoing = OutgoingPort()
         self._nursery: trio.Nursery | None = None
         self._scope = trio.CancelScope(shield=True)
 
@@ -125,6 +127,7 @@ class Session:
         for listener in self.listeners.values():
             listener.close()
         self.listeners.clear()
+        self.outgoing.close()
         with trio.move_on_after(self.limits.close_s):
             async with trio.open_nursery() as goodbyes:
                 for connection in self.table.all():
@@ -197,7 +200,26 @@ class Session:
 
         Raises OSError, RefusedByPeer when the peer proved itself and hung up, or what the upgrade raises.
         """
-        return await self._call(TcpConnection(await open_tcp(address)), peer_id)
+        return await self._call(TcpConnection(await open_tcp(address, self.outgoing)), peer_id)
+
+    async def punch(self, address: Address, peer_id: str, *, begins: bool) -> Connection:
+        """Dial an address at the moment at which its owner dials ours, from the port that its NAT and ours know: two
+        calls that meet become one connection. begins: this side starts the handshakes. Raises as reach() does."""
+        stream = await self.outgoing.connect(address.family, (address.host, address.port), exactly=True)
+        tcp = TcpConnection(stream)
+        if begins:
+            return await self._call(tcp, peer_id)
+        connection: Connection | None = None
+        try:
+            with trio.fail_after(self.limits.upgrade_s):
+                connection = await self._establish(tcp, None, dialled=False)
+            if connection.peer_id != peer_id:
+                self.discard(connection)
+                raise NotPaired("Somebody else answered where the peer was called.")
+            return connection
+        finally:
+            if connection is None:
+                tcp.abort()
 
     async def reach_through(self, stream: PeerStream, peer_id: str) -> Connection:
         """Enter the connection that a circuit to this peer becomes. Raises as reach() does."""

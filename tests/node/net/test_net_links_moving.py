@@ -32,6 +32,8 @@ async def relayed_link() -> AsyncIterator[tuple[LinkNode, LinkNode, LinkNode, Ke
         far.network.guest.use([relay.peer_id])
         await until(lambda: bool(far.network.guest.places))
         near.network.guest.use([relay.peer_id])
+        await near.network.connect(far.peer_id, [], timeout_s=5)  # only one of them calls: one circuit
+        await until(lambda: near.peer_id in far.network.connected())
         far.links.know(near.peer_id, [])
         near.links.know(far.peer_id, [])
         await until(lambda: far.peer_id in near.links.present() and near.peer_id in far.links.present())
