@@ -14,7 +14,10 @@ REGISTRY_HOSTS = [".".join(parts) for parts in (
     ("proxy", "golang", "org"), ("index", "crates", "io"),
 )]  # fmt: skip
 HOME_PATHS = re.compile("/" + r"(?:root|home/\w+|Users/\w+)/\S")
-LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-data.txt")
+LOCKS = (
+    "requirements.lock", "requirements-dev.lock", "requirements-guard.lock", "requirements-data.txt",
+    "requirements-agentdojo.lock", "requirements-timelibs.lock",
+)
 
 
 def texts() -> dict[str, str]:

@@ -1,0 +1,22 @@
+"""python -m benchmarks.agent: what the small agent understands and does, beside other people's code and its own parts.
+
+    python -m benchmarks.agent [--quick] [--json]
+"""
+
+import sys
+
+from benchmarks.report import Report, options
+from benchmarks.time_expressions import add_time_rows
+
+
+def main() -> None:
+    """Measure and print; the exit code says whether every bound was met."""
+    given = options("agent")
+    report = Report("agent")
+    add_time_rows(report)
+    report.print(as_json=given.json)
+    sys.exit(0 if report.ok else 1)
+
+
+if __name__ == "__main__":
+    main()
