@@ -1,6 +1,8 @@
 """Guessing what comes next from what was there before: texts that copy, edit or quote repeat long stretches.
 
-A draft is what followed the last occurrence of the last three tokens. One decode checks all of it: what the model would
+A draft is what followed the last occurrence of the last few tokens: of four in the prompt, of eight in the answer
+itself, for free text repeats short turns of phrase and then goes on differently; of three once a draft was right to its
+end, until one fails at its beginning. One decode checks all of it: what the model would
 have chosen anyway stays, the rest is taken out of the memory again. Greedy answers only. Must not know requests,
 batches or text.
 """
@@ -17,6 +19,10 @@ __all__ = ["LONGEST_DRAFT", "DraftWriter", "Lookup"]
 _SHORT_DRAFT = 3
 LONGEST_DRAFT = 7
 _GRAM = 3
+# How many tokens must be the same before the first draft. Simulated over 10 free texts and 5 copies with the costs above,
+# tokens a decode's cost against undrafted, worst and mean: 3 and 3 .97 .99 (copies 1.27), 4 and 8 .98 1.01 (1.25).
+_SAME_AS_PROMPT = 4
+_SAME_AS_ANSWER = 8
 _LEAST_ACCEPTED = 0.55
 _REST_TOKENS = 32           # after a draft that failed; twice as many each further time, until one is right
 _LONGEST_REST_TOKENS = 128
@@ -28,6 +34,7 @@ class Lookup:
 
     def __init__(self, tokens: Sequence[int]) -> None:
         self._tokens = list(tokens)
+        self._answer_from = len(self._tokens)
         self._places = {tuple(self._tokens[at - _GRAM:at]): at for at in range(_GRAM, len(self._tokens))}
 
     def add(self, tokens: Sequence[int]) -> None:
@@ -37,10 +44,16 @@ class Lookup:
                 self._places[tuple(self._tokens[-_GRAM:])] = len(self._tokens)
             self._tokens.append(token)
 
-    def following(self, most: int) -> list[int]:
-        """What followed the last time, up to `most` tokens."""
+    def following(self, most: int, *, sure: bool = True) -> list[int]:
+        """What followed the last time, up to `most` tokens. sure: as few equal tokens as there can be are enough."""
         place = self._places.get(tuple(self._tokens[-_GRAM:]))
-        return [] if place is None else self._tokens[place:place + most]
+        if place is None:
+            return []
+        if not sure:
+            same = _SAME_AS_PROMPT if place < self._answer_from else _SAME_AS_ANSWER
+            if place < same or self._tokens[place - same:place] != self._tokens[-same:]:
+                return []
+        return self._tokens[place:place + most]
 
 
 class DraftWriter:
@@ -59,6 +72,7 @@ class DraftWriter:
         self._rests = 0
         self._next_rest = _REST_TOKENS
         self._plain = False
+        self._sure = False
 
     def begin(self, _left: int) -> tuple[int, ...]:
         """Nothing is known before the first decode."""
@@ -81,7 +95,7 @@ class DraftWriter:
         self._drafted = ()
         if self._plain or self._rests > 0:
             return ()
-        draft = self._lookup.following(max(0, min(spare, self._length)))
+        draft = self._lookup.following(max(0, min(spare, self._length)), sure=self._sure)
         stop = next((place for place, token in enumerate(draft) if token in self._never), len(draft))
         if stop >= _SHORT_DRAFT:        # shorter, it costs more than it could save
             self._drafted = tuple(draft[:stop])
@@ -103,7 +117,9 @@ class DraftWriter:
         if not drafted:
             return
         if accepted == drafted:
-            self._next_rest = _REST_TOKENS
+            self._next_rest, self._sure = _REST_TOKENS, True
+        elif accepted < _GRAM - 1:
+            self._sure = False
         self._length = LONGEST_DRAFT if accepted == drafted or accepted > _SHORT_DRAFT else _SHORT_DRAFT
         self._proposed += drafted
         self._accepted += accepted

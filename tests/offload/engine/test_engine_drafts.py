@@ -89,8 +89,8 @@ def test_a_copy_takes_a_fraction_of_the_decodes_and_is_the_same() -> None:
     events = run(machine)
     assert ids_of(events, "a") == SOURCE
     assert events[-1][1].usage.output_tokens == len(SOURCE)  # type: ignore[union-attr]
-    # the prompt, two more until three tokens are known, then 4 at once, then 8 each time
-    assert context.decodes == 11
+    # the prompt, three more until four tokens are known, then 4 at once, then 8 each time
+    assert context.decodes == 12
     assert max(tokens for batch in context.batches[1:] for _, tokens in batch) == 8
     plain = SpeakingContext(wants=copying(prompt, SOURCE))
     machine = scheduler(plain)
@@ -157,10 +157,22 @@ def test_a_draft_whose_decode_did_not_take_place_is_no_part_of_the_answer(at: in
         assert slot.tokens == context.memory.get(slot.sequence, [])
 
 
+def test_short_turns_of_phrase_of_the_answer_itself_are_no_copies() -> None:
+    """Seven equal tokens of its own are not enough, eight are; of the prompt three are not and four are."""
+    for same, prompt_has_it in ((7, False), (8, False), (3, True), (4, True)):
+        phrase = list(range(10, 10 + same))
+        prompt = [*phrase, 70, 71, 72, 73] if prompt_has_it else [90, 91]
+        writer = DraftWriter(prompt, frozenset())
+        if not prompt_has_it:
+            writer.skip([*phrase, 70, 71, 72, 73])
+        writer.skip([80, *phrase])
+        assert writer.guess(7) == ((70, 71, 72) if same in (4, 8) else ()), (same, prompt_has_it)
+
+
 def test_guesses_that_fail_stop_for_a_while() -> None:
-    """The same three tokens come again and again, each time with something else behind them."""
-    text = [token for number in range(40) for token in (2, 3, 4, 100 + number, 140 + number)]
-    prompt = [2, 3, 4, 9, 9]
+    """The same four tokens come again and again, each time with something else behind them."""
+    text = [token for number in range(40) for token in (2, 3, 4, 5, 100 + number, 140 + number)]
+    prompt = [2, 3, 4, 5, 9, 9, 9]
     context = SpeakingContext(wants=copying(prompt, text), context_tokens=2000)
     machine = scheduler(context)
     machine.submit(answer("a", prompt, most=300))
@@ -205,8 +217,8 @@ def test_nothing_is_guessed_while_a_prompt_is_read() -> None:
 
 
 def test_no_draft_holds_a_control_token_or_goes_beyond_the_limit() -> None:
-    assert DraftWriter([5, 6, 7, 8, 9, 3, 1, 9, 5, 6, 7], frozenset({0, 1})).guess(10) == (8, 9, 3)
-    assert DraftWriter([5, 6, 7, 8, 1, 9, 5, 6, 7], frozenset({0, 1})).guess(10) == ()
+    assert DraftWriter([4, 5, 6, 7, 8, 9, 3, 1, 9, 4, 5, 6, 7], frozenset({0, 1})).guess(10) == (8, 9, 3)
+    assert DraftWriter([4, 5, 6, 7, 8, 1, 9, 4, 5, 6, 7], frozenset({0, 1})).guess(10) == ()
     prompt = [*SOURCE, 2, 3]
     for most in range(1, 30):
         context = SpeakingContext(wants=copying(prompt, SOURCE))
