@@ -16,6 +16,7 @@ from node.api.machine_views import WakeView
 from node.api.mode_views import ModeView
 from node.api.queue_ports import Queue
 from node.api.views import (
+    AnswerView,
     ConversationView,
     DoctorView,
     ExplainView,
@@ -30,6 +31,7 @@ from node.api.views import (
     OutboxMessage,
     PeerView,
     PingView,
+    PrivacyView,
     SearchView,
     SentView,
     ShareView,
@@ -48,9 +50,11 @@ __all__ = [
     "Emit",
     "EvalInput",
     "Evaluating",
+    "Following",
     "GrantChange",
     "Granting",
     "Ledger",
+    "LevelChange",
     "Measuring",
     "Messages",
     "Models",
@@ -58,6 +62,7 @@ __all__ = [
     "Offloading",
     "Pairing",
     "Peers",
+    "Privacy",
     "Searching",
     "Services",
     "Waking",
@@ -87,6 +92,12 @@ class AskInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     model: str | None = None
     dry_run: bool = False
     exact: bool = False
+    later: bool = False
+    """Draft it here now and queue it for a better answer, in any case."""
+    now: bool = False
+    """Fail rather than queue it."""
+    key: str | None = None
+    """The same key again, while its request is queued or after: that request, and nothing is asked anew."""
 
 
 class NodeControl(Protocol):
@@ -126,6 +137,18 @@ class Asking(Protocol):
 
     async def undo(self) -> UndoView:
         """Take back the last write."""
+        ...
+
+
+class Following(Protocol):
+    """Answers that are being written, for those who want to read along."""
+
+    def under_way(self) -> list[AnswerView]:
+        """Those that are written now, oldest first."""
+        ...
+
+    async def follow(self, name: str, from_char: int, emit: Emit) -> None:
+        """One of them from this character on: each character once, in order, then the answer."""
         ...
 
 
@@ -217,6 +240,31 @@ class Ledger(Protocol):
 
     async def export(self, after: int, *, with_texts: bool) -> LedgerPage:
         """Entries in order behind this number, with the bytes that the chain covers."""
+        ...
+
+
+class LevelChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What goes to a peer leaves in this form. level: never, masked, public, clear, default."""
+
+    peer: str
+    level: str
+    purpose: str = "infer"
+    conversation: str | None = None
+
+
+class Privacy(Protocol):
+    """What may leave for whom."""
+
+    async def show(self, name: str | None) -> PrivacyView:
+        """Levels and standing refusals, of one peer or of all."""
+        ...
+
+    async def set(self, change: LevelChange) -> PrivacyView:
+        """Choose a level."""
+        ...
+
+    async def allow_again(self, number: int) -> PrivacyView:
+        """Take a standing refusal back."""
         ...
 
 
@@ -356,8 +404,10 @@ class Services:
     pairing: Pairing | None = None
     peers: Peers | None = None
     granting: Granting | None = None
+    following: Following | None = None
     offloading: Offloading | None = None
     ledger: Ledger | None = None
+    privacy: Privacy | None = None
     models: Models | None = None
     bench: Bench | None = None
     evaluating: Evaluating | None = None

@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from node.api.exchange import Counter, Row, read_body, whole_number
 from node.api.failures import UsageFault
+from node.api.ports import LevelChange
 
 __all__ = ["PrivacyRoutes"]
 
@@ -33,6 +34,9 @@ class PrivacyRoutes:
             ("GET", "/v1/ledger/{id:int}", self.ledger_entry),
             ("POST", "/v1/ledger/verify", self.ledger_verify),
             ("GET", "/v1/ledger/export", self.ledger_export),
+            ("GET", "/v1/privacy", self.privacy),
+            ("POST", "/v1/privacy", self.privacy_set),
+            ("DELETE", "/v1/privacy/denials/{number:int}", self.allow_again),
         ]
 
     async def ledger(self, request: Request) -> Any:
@@ -43,6 +47,15 @@ class PrivacyRoutes:
 
     async def ledger_entry(self, request: Request) -> Any:
         return await self._at.part("ledger").entry(request.path_params["id"])
+
+    async def privacy(self, request: Request) -> Any:
+        return await self._at.part("privacy").show(request.query_params.get("peer"))
+
+    async def privacy_set(self, request: Request) -> Any:
+        return await self._at.part("privacy").set(read_body(request, LevelChange))
+
+    async def allow_again(self, request: Request) -> Any:
+        return await self._at.part("privacy").allow_again(request.path_params["number"])
 
     async def ledger_verify(self, request: Request) -> Any:
         return await self._at.part("ledger").verify(read_body(request, LedgerCheck).peer)

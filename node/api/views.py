@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 
 __all__ = [
+    "AnswerView",
     "CandidateView",
     "Check",
     "CommandError",
     "ConversationView",
+    "DenialView",
     "DoctorView",
     "ExplainView",
     "GrantView",
@@ -21,12 +23,15 @@ __all__ = [
     "LedgerEntryView",
     "LedgerPage",
     "LedgerReport",
+    "LevelView",
     "ModelDetail",
     "ModelView",
     "OutboxMessage",
     "PassageView",
+    "PeerLevels",
     "PeerView",
     "PingView",
+    "PrivacyView",
     "RefusalView",
     "SearchView",
     "SentView",
@@ -256,6 +261,45 @@ class LedgerReport(msgspec.Struct, frozen=True, kw_only=True):
     came: int = 0
 
 
+class PeerLevels(msgspec.Struct, frozen=True, kw_only=True):
+    """In which form what goes to one peer leaves, by purpose."""
+
+    peer: str
+    peer_id: str
+    trust: str
+    levels: dict[str, str]
+
+
+class LevelView(msgspec.Struct, frozen=True, kw_only=True):
+    """A level that the owner chose for one conversation."""
+
+    peer: str
+    purpose: str
+    level: str
+    conversation: str
+    since: str
+
+
+class DenialView(msgspec.Struct, frozen=True, kw_only=True):
+    """What the owner refused for good."""
+
+    number: int
+    peer: str
+    purpose: str
+    since: str
+
+
+class PrivacyView(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that decides what may leave."""
+
+    schema: int = SCHEMA
+    peers: list[PeerLevels]
+    conversations: list[LevelView]
+    denials: list[DenialView]
+    nets: list[str]
+    nets_missing: list[str]
+
+
 class ModelView(msgspec.Struct, frozen=True, kw_only=True):
     """One model this node can run."""
 
@@ -309,6 +353,17 @@ class ConversationView(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     title: str
     turns: list[TurnView] = []
+
+
+class AnswerView(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer that is being written now; chars: how much of it can be read."""
+
+    id: str
+    conversation_id: str
+    title: str
+    begun: str
+    chars: int
+    ran_on: str
 
 
 class PassageView(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from node.cli.failure import CommandFailure
 from node.cli.printable import printable
 
-__all__ = ["can_ask", "choose", "confirm"]
+__all__ = ["can_ask", "choose", "confirm", "pick"]
 
 TERMINAL = "/dev/tty"
 MAX_ANSWER_BYTES = 4096
@@ -36,6 +36,12 @@ def confirm(question: str, drawn: str = "") -> bool:
     Raises CommandFailure when the terminal closes.
     """
     return _answer(f"{question} [y/N] ", drawn).lower() in {"y", "yes"}
+
+
+def pick(question: str, words: Sequence[str], drawn: str = "") -> str:
+    """"yes", one of words, or "no" for anything else. Raises CommandFailure as confirm() does."""
+    answer = _answer(f"{question} [y/N] ", drawn).lower()
+    return "yes" if answer in {"y", "yes"} else answer if answer in words else "no"
 
 
 def choose(question: str, options: Sequence[str], default: str) -> str:

@@ -51,7 +51,8 @@ RETRY_S = 30.0
 ADVERT_EVERY = 5
 GOODBYE_S = 1.0
 CLOSE_S = 5.0
-CRASHED_PURPOSES = frozenset({"infer", "query", "answer", "hub", "model"})  # a message's stays open until delivered
+# a message's entry stays open until it is delivered
+CRASHED_PURPOSES = frozenset({"infer", "query", "answer", "hub", "relay", "model"})
 
 
 class Node:
@@ -115,12 +116,14 @@ class Node:
         if crashed:
             log.info("%d requests were cut off by the last stop", crashed)
         await self._note_missing(parts, database)
+        await parts.decisions.load()
         await parts.roster.load()
         async with trio.open_nursery() as nursery:
             self._attach_control(parts)
             for run in (
-                parts.engine.run, parts.scan.run, parts.deliverer.run, parts.receipts.run, parts.ledger_upkeep.run,
-                parts.serving.run,
+                parts.engine.run, parts.scan.run, parts.detecting.run, parts.deliverer.run, parts.receipts.run,
+                parts.ledger_upkeep.run,
+                parts.reaching.run, parts.serving.run,
             ):
                 await nursery.start(run)
             if parts.outside is not None:
@@ -135,9 +138,13 @@ class Node:
             listen = await self._listen_addresses(database)
             await nursery.start(partial(parts.networking.run, listen, any_port=not self._config.settings.net.port))
             nursery.start_soon(parts.mode_desk.run)
+            nursery.start_soon(parts.queued.queue.run)
+            nursery.start_soon(self._go_on, parts)
+            nursery.start_soon(parts.queued.notices.run)
             nursery.start_soon(self._keep_port, parts, database)
             await self._stopping.wait()
             log.info("stopping")
+            parts.answers.stopping = True
             await self._let_answers_end(parts)
             self._drained.set()
             with trio.move_on_after(GOODBYE_S):
@@ -193,7 +200,11 @@ class Node:
         )
         parts.pair.serve = pairing.serve
         services = self._services
-        services.asking = Asking(parts.agent, parts.conversations)
+        services.asking = Asking(
+            parts.agent, parts.conversations, parts.queued.drafting, parts.queued.desk, parts.answers,
+            lambda: new_id(self._composition.entropy))
+        services.following = parts.answers
+        services.queue = parts.queued.desk
         services.pairing = pairing
         services.peers = parts.roster
         services.waking = parts.waking
@@ -201,6 +212,7 @@ class Node:
         services.granting = parts.grant_desk
         services.offloading = parts.explainer
         services.ledger = parts.ledger_desk
+        services.privacy = parts.privacy_desk
         services.models = parts.shelf
         services.bench = Bench(parts.engine)
         services.evaluating = Evaluating(parts.engine, parts.history.load)
@@ -253,6 +265,11 @@ class Node:
         set_value(self._paths.config_file, "net.listen", ",".join(dict.fromkeys(hosts)))
 
     # -- background --
+
+    async def _go_on(self, parts: Parts) -> None:
+        """Go on with what the last stop cut off, once the network listens."""
+        await parts.networking.listening.wait()
+        await Persevering("going on with answers that were cut off").attempt(parts.restarted.run)
 
     async def _index(self, parts: Parts) -> None:
         await Persevering("bringing the index up to date").until_done(parts.searching.start, every_s=RETRY_S)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from node.agent.ports import (
+    Answer,
     Answered,
     Approval,
     ApprovalNeeded,
@@ -22,11 +23,15 @@ from node.agent.ports import (
 from node.api.ports import Emit
 from node.api.questions import Questions, TooManyQuestions
 from node.clock import Clock
-from node.privacy.consent import ConsentAnswer, ConsentQuestion
+from node.privacy.consent import Choice, ConsentAnswer, ConsentQuestion
+from node.privacy.policy import Level
 
-__all__ = ["ApiEventSink", "OwnerDesk", "consent_payload", "effect_payload"]
+__all__ = ["ApiEventSink", "OwnerDesk", "answer_event", "consent_payload", "effect_payload"]
 
 APPROVAL_DEADLINE_S = 300.0
+DEADLINE = "deadline"
+NO_TERMINAL = "no terminal"
+"""Who answered when nobody was there to be asked."""
 
 
 def effect_payload(effect: Effect) -> dict[str, Any]:
@@ -66,6 +71,17 @@ def consent_payload(question: ConsentQuestion) -> dict[str, Any]:
             for item in text.substitutions
         ],
         "substitutions": sum(len(text.substitutions) for text in question.texts),
+        "diff": [
+            {
+                "role": text.role, "source": text.source, "leaves": text.text,
+                "marks": [
+                    {"start": item.start, "end": item.end, "stands_for": item.original, "type": item.type}
+                    for item in text.substitutions
+                ],
+            }
+            for text in question.texts
+        ],
+        "choices": ["once", "deny", "deny_always", *(["clear"] if question.level is Level.MASKED else [])],
         "nets": _nets(question),
         "digest": question.digest,
     }
@@ -86,7 +102,12 @@ class OwnerDesk:
         """The owner's consent for exactly these texts; silence is no."""
         reply = await self._put("consent", consent_payload(question), question.deadline_s)
         allowed = reply.get("allow") is True and reply.get("digest") == question.digest
-        return ConsentAnswer(allowed=allowed, digest=question.digest, by=_by(reply))
+        chosen = reply.get("choice", Choice.ONCE.value)
+        known = {choice.value: choice for choice in Choice}
+        return ConsentAnswer(
+            allowed=allowed and chosen in (Choice.ONCE, Choice.CLEAR), digest=question.digest, by=_by(reply),
+            choice=known.get(chosen, Choice.ONCE) if isinstance(chosen, str) else Choice.ONCE, unanswered=reply.get("by") in (DEADLINE, NO_TERMINAL),
+        )
 
     async def approve(self, effect: Effect) -> Approval:
         """The owner's decision on exactly this effect; silence is no."""
@@ -109,7 +130,7 @@ class OwnerDesk:
             reply = await self._questions.ask(kind, payload, deadline_s)
         except TooManyQuestions as full:
             return {"allow": False, "by": str(full)}
-        return reply if reply is not None else {"allow": False, "by": "deadline"}
+        return reply if reply is not None else {"allow": False, "by": DEADLINE}
 
 
 def _nets(question: ConsentQuestion) -> str:
@@ -121,6 +142,31 @@ def _nets(question: ConsentQuestion) -> str:
 def _by(reply: Mapping[str, Any]) -> str:
     by = reply.get("by", "owner")
     return by if isinstance(by, str) and len(by) <= 80 else "owner"
+
+
+def answer_event(answer: Answer) -> dict[str, Any]:
+    """The last event of a request."""
+    return {
+        "event": "answer",
+        "text": answer.text,
+        "kind": answer.kind.value,
+        "ran_on": answer.ran_on,
+        "reason": answer.reason,
+        "conversation_id": answer.conversation_id,
+        "tools": list(answer.tools_used),
+        "sources": list(answer.sources),
+        "effects": [effect_payload(effect) for effect in answer.effects],
+        "choices": list(answer.choices),
+        "missing": answer.missing,
+        "id": answer.settles,
+        "exact": answer.exact,
+        "legs": [
+            {"ran_on": leg.ran_on, "model": leg.model, "digest": leg.digest, "begun_at": leg.begun_at,
+             "ended": leg.ended}
+            for leg in answer.legs
+        ],
+        "intent": answer.intent_id,
+    }
 
 
 class ApiEventSink:
@@ -143,21 +189,6 @@ class ApiEventSink:
             case ToolFinished(tool, ok, text):
                 await self._emit({"event": "tool", "tool": tool, "ok": ok, "text": text})
             case Answered(answer):
-                await self._emit(
-                    {
-                        "event": "answer",
-                        "text": answer.text,
-                        "kind": answer.kind.value,
-                        "ran_on": answer.ran_on,
-                        "reason": answer.reason,
-                        "conversation_id": answer.conversation_id,
-                        "tools": list(answer.tools_used),
-                        "sources": list(answer.sources),
-                        "effects": [effect_payload(effect) for effect in answer.effects],
-                        "choices": list(answer.choices),
-                        "missing": answer.missing,
-                        "intent": answer.intent_id,
-                    }
-                )
+                await self._emit(answer_event(answer))
             case ApprovalNeeded() | ConsentNeeded():
                 pass

@@ -24,6 +24,7 @@ from node.api.events import Events
 from node.api.questions import Questions
 from node.clock import new_id
 from node.config import Config, set_value
+from node.daemon.answers import Answers
 from node.daemon.composition import Composition
 from node.daemon.conversations import Conversations
 from node.daemon.doctor import Doctor
@@ -31,6 +32,7 @@ from node.daemon.engine_parts import build_engine
 from node.daemon.explainer import Explainer
 from node.daemon.grant_desk import GrantDesk
 from node.daemon.grants import Grants
+from node.daemon.guarding import build_detectors
 from node.daemon.history_cases import HistoryCases
 from node.daemon.hub import HubDesk
 from node.daemon.ledger import LedgerDesk
@@ -46,11 +48,16 @@ from node.daemon.outside import Outside
 from node.daemon.owner import APPROVAL_DEADLINE_S, OwnerDesk
 from node.daemon.owner_sources import open_sources
 from node.daemon.peers import Roster
+from node.daemon.privacy_desk import PrivacyDesk
 from node.daemon.privacy_parts import build_privacy, build_receipts
+from node.daemon.queue_parts import QueueParts, build_queue
+from node.daemon.reaching import Reaching
 from node.daemon.readiness import Readiness
+from node.daemon.restarted import Restarted
 from node.daemon.searching import Openings, PassageGuard, QueryDesk, Searching
 from node.daemon.serving import Serving
 from node.daemon.thinker import Thinker
+from node.daemon.upgrading import LaterConsent
 from node.daemon.upkeep import Upkeep
 from node.daemon.usage import StoredUsage, day_left_s
 from node.daemon.vault import FollowingVault
@@ -60,13 +67,17 @@ from node.identity.peerbook import PeerBook
 from node.mail.deliver import Deliverer
 from node.mail.outbox import Outbox
 from node.mail.receive import Receiver
+from node.modes.looking import addresses_up
 from node.net.gate import Gate
 from node.paths import Paths
+from node.privacy.accounting import AnswerAccounts
+from node.privacy.decisions import Decisions
 from node.privacy.ledger import Ledger
 from node.privacy.nets import SecretsNet
 from node.privacy.receipts import ReceiptDesk
 from node.privacy.traffic import Traffic
 from node.scan.client import ScanWorker
+from node.scan.detecting import DetectWorker
 from node.sources.searchable import SearchableFolders
 from node.store.database import Database
 from node.store.fts import FtsIndex
@@ -90,9 +101,13 @@ class Parts:
 
     engine: JoinedEngine
     scan: ScanWorker
+    detecting: DetectWorker
     gate: Gate
     networking: Networking
     mode_desk: ModeDesk
+    queued: QueueParts
+    answers: Answers
+    restarted: Restarted
     roster: Roster
     serving: Serving
     deliverer: Deliverer
@@ -116,8 +131,11 @@ class Parts:
     upkeep: Upkeep
     traffic: Traffic
     waking: Waking
+    reaching: Reaching
     receipts: ReceiptDesk
     ledger_upkeep: LedgerUpkeep
+    decisions: Decisions
+    privacy_desk: PrivacyDesk
 
 
 class PairSlot:
@@ -147,14 +165,16 @@ def build_parts(
     desk = OwnerDesk(questions, clock)
     vault = FollowingVault(sources.calendars, sources.contacts, clock)
     secrets = SecretsNet()
-    inspector = composition.make_inspector(vault, secrets)
+    detecting = DetectWorker()
+    detectors = build_detectors(detecting, settings.privacy.public_names, clock, entropy)
+    inspector = composition.make_inspector(vault, secrets, detectors)
     built = build_engine(config, paths, identity, entropy)
     engine = built.engine
     digest_cache = paths.state_dir / "digests.json"
     model_files = CatalogueFiles(built.model_folders, digest_cache)
     privacy = build_privacy(
         paths=paths, identity=identity, database=database, composition=composition, inspector=inspector,
-        blobs=model_files,
+        blobs=model_files, ask_first=settings.privacy.ask_first,
     )
     egress, ledger, shares = privacy.egress, privacy.ledger, privacy.shares
 
@@ -165,6 +185,7 @@ def build_parts(
         return found[0] if found else "brackets"
 
     async def cut(peer_id: str) -> None:
+        await privacy.decisions.load()
         await roster.cut(peer_id)
         if await book.get(peer_id) is None:
             await engine.forget(peer_id)
@@ -179,11 +200,16 @@ def build_parts(
     roster = Roster(database, book, grants, clock, style_of)
     serving = Serving(name, engine, grants, roster)
     gate = Gate()
+    reaching = Reaching(
+        identity, settings.net, grants, roster, database, AnswerAccounts(ledger), egress.traffic, clock, fresh_id,
+        addresses_up,
+    )
     networking = Networking(
         identity, gate, egress, entropy, Wiring(serving.on_channel, serving.on_event, serving.hello, roster.known),
-        mode=mode,
+        mode=mode, relay=reaching,
     )
     roster.networking = networking
+    reaching.attach(networking)
 
     shelf = ModelShelf(
         engine, built.model_folders, digest_cache,
@@ -198,11 +224,20 @@ def build_parts(
         privacy, identity=identity, database=database, composition=composition, open_channel=networking.open_channel,
         not_a_peer=outside.peer_id if outside else "",
     )
+    answers = Answers(database, clock)
+    consent = LaterConsent(database, desk)
     thinker = Thinker(
         node_name=name, engine=engine, egress=egress, peers=outside or roster,
-        open_channel=outside.open_channel if outside else networking.open_channel, ask=desk,
-        mode=lambda: networking.mode, default_model=shelf.default,
+        open_channel=outside.open_channel if outside else networking.open_channel, ask=consent,
+        mode=lambda: networking.mode, default_model=shelf.default, answers=answers,
+        go_on_at_home=settings.offload.go_on_at_home,
     )
+    queued = build_queue(
+        thinker, consent, database=database, roster=roster, settings=settings, events=events, clock=clock,
+        entropy=entropy,
+    )
+    mode_desk = ModeDesk(networking, roster, settings, paths.config_file, clock, events)
+    mode_desk.on_change = roster.on_offer = queued.queue.changed
     registry = builtin_tools(
         calendars=sources.calendars, contacts=sources.contacts, notes=sources.notes, files=sources.files, peers=roster,
         clock=clock,
@@ -216,7 +251,7 @@ def build_parts(
             registry=registry,
             skills=Skills((BookMeeting(sources.calendars), SeeAvailability(sources.calendars), WorkOut())),
             embedder=scan, gate=load_gate(),
-            names=names, thinker=thinker, approver=desk, journal=StoredJournal(database, clock),
+            names=names, thinker=queued.drafting, approver=desk, journal=StoredJournal(database, clock),
             conversations=StoredConversations(database, clock, entropy), clock=clock, new_id=fresh_id,
             model=OwnModel(engine, fresh_id),
         ),
@@ -275,16 +310,17 @@ def build_parts(
         AwakeWhileServing(LogindBlocker(), clock) if settings.node.keep_awake else None, SleepWatch(),
         serving=lambda: inference.active > 0, call_everyone=networking.wake_all,
     )
-    mode_desk = ModeDesk(networking, roster, settings, paths.config_file, clock, events)
+    conversations = Conversations(database, egress.forget, lambda: engine.forget("owner"))
     doctor = Doctor(
-        paths=paths, clock=clock, database=database, ledger=ledger, engine=engine, scan=scan,
+        paths=paths, clock=clock, database=database, ledger=ledger, engine=engine, scan=scan, detecting=detecting,
         calendars=sources.calendars, contacts=sources.contacts, vault=vault, unknown_env=config.unknown_env,
     )
     return Parts(
-        engine=engine, scan=scan, gate=gate, networking=networking, mode_desk=mode_desk, roster=roster,
-        serving=serving,
+        engine=engine, scan=scan, detecting=detecting, gate=gate, networking=networking, mode_desk=mode_desk,
+        roster=roster, serving=serving,
         deliverer=deliverer, outbox=Outbox(database, egress, clock, entropy), agent=agent,
-        conversations=Conversations(database, egress.forget, lambda: engine.forget("owner")), ledger=ledger,
+        conversations=conversations, ledger=ledger, decisions=privacy.decisions,
+        privacy_desk=PrivacyDesk(privacy.decisions, roster, inspector, conversations.resolve),
         ledger_desk=LedgerDesk(
             ledger, roster, clock, {outside.peer_id: outside.name} if outside else {}, receipts=receipts,
             own_id=identity.peer_id,
@@ -295,7 +331,8 @@ def build_parts(
         grant_desk=grant_desk, inference=inference,
         explainer=Explainer(thinker, engine, roster, lambda: networking.mode),
         readiness=Readiness(engine, clock, fresh_id), outside=outside,
-        upkeep=upkeep, traffic=egress.traffic, waking=waking,
-        receipts=receipts,
+        upkeep=upkeep, traffic=egress.traffic, waking=waking, reaching=reaching,
+        receipts=receipts, queued=queued, answers=answers,
+        restarted=Restarted(database, answers, thinker, agent, name),
         history=HistoryCases(database, registry, owner_zone(settings.sources.time_zone)),
     )

@@ -13,6 +13,7 @@ from node.identity.keystore import Identity
 from node.paths import Paths
 from node.privacy.arrivals import Arrived
 from node.privacy.blobs import BlobFiles
+from node.privacy.decisions import Decisions
 from node.privacy.egress import Egress
 from node.privacy.inspector import Inspector
 from node.privacy.ledger import Ledger
@@ -33,24 +34,26 @@ class PrivacyParts:
     egress: Egress
     ledger: Ledger
     shares: StoredShares
+    decisions: Decisions
 
 
 def build_privacy(
     *, paths: Paths, identity: Identity, database: Database, composition: Composition, inspector: Inspector,
-    blobs: BlobFiles,
+    blobs: BlobFiles, ask_first: bool = False,
 ) -> PrivacyParts:
-    """The guard over this node's database."""
+    """The guard over this node's database. ask_first: the owner wants to see every free text before it leaves."""
     ledger = Ledger(
         StoredLedgerRows(database), FileHeadKeeper(paths.state_dir / "ledger.head"),
         SeedSigner(identity.subkey("ledger-head")), chain_key=identity.subkey("ledger-chain"),
         seal_key=identity.subkey("ledger-seal"), clock=composition.clock, own_id=identity.peer_id,
     )
     shares = StoredShares(database)
+    decisions = Decisions(database, composition.clock)
     egress = Egress(
         inspector=inspector, ledger=ledger, shares=shares, new_id=lambda: new_id(composition.entropy),
-        observer=composition.tap, blobs=blobs,
+        observer=composition.tap, blobs=blobs, decisions=decisions, ask_first=ask_first,
     )
-    return PrivacyParts(egress, ledger, shares)
+    return PrivacyParts(egress, ledger, shares, decisions)
 
 
 def build_receipts(

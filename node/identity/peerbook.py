@@ -13,7 +13,7 @@ from node.identity import granting
 from node.identity.granting import TermsChange
 from node.identity.keystore import Identity
 from node.identity.trust import DEFAULT_TERMS, Terms, Trust
-from node.store import grants, mail, peers, shares
+from node.store import grants, levels, mail, peers, shares
 from node.store.connection import Connection
 from node.store.database import Database
 from node.store.peers import Peer
@@ -170,6 +170,7 @@ class PeerBook:
     def _regrant(self, tx: Connection, peer: Peer, trust: Trust, terms: Terms) -> Peer:
         now = self._clock.now()
         peers.set_trust(tx, peer.peer_id, trust)
+        levels.drop_clear(tx, peer.peer_id)
         if trust is Trust.NONE:
             grants.revoke(tx, peer.peer_id, to_ms(now), "issued")
         else:
@@ -232,6 +233,7 @@ def _forget(tx: Connection, peer_id: str, now_ms: int) -> None:
     grants.revoke(tx, peer_id, now_ms)
     shares.remove_peer(tx, peer_id)
     mail.give_up(tx, peer_id, now_ms)
+    levels.forget(tx, peer_id)
 
 
 def _issued_to_paired(tx: Connection, peer_id: str) -> bytes | None:

@@ -6,13 +6,14 @@ Must not know how it is shown (terminal, event, page). There is no answer that m
 
 import hashlib
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Protocol
 
 import msgspec
 
 from node.privacy.policy import Level, Purpose
 
-__all__ = ["ConsentAnswer", "ConsentAsker", "ConsentQuestion", "OutgoingText", "Substitution", "digest_of"]
+__all__ = ["Choice", "ConsentAnswer", "ConsentAsker", "ConsentQuestion", "OutgoingText", "Substitution", "digest_of"]
 
 
 class Substitution(msgspec.Struct, frozen=True):
@@ -52,13 +53,26 @@ class ConsentQuestion(msgspec.Struct, frozen=True):
     digest: str
 
 
+class Choice(StrEnum):
+    """What the owner chose. There is no "always allow"."""
+
+    ONCE = "once"                   # exactly this, now; or no, now
+    DENY_ALWAYS = "deny_always"     # no, and do not ask again for this purpose and peer
+    CLEAR = "clear"                 # show me the same without placeholders, and ask once more
+
+
 @dataclass(frozen=True, slots=True)
 class ConsentAnswer:
-    """allowed counts only when digest is the question's; by: who answered ("owner", a device name)."""
+    """allowed counts only when digest is the question's; by: who answered ("owner", a device name).
+
+    unanswered: nobody was there before the deadline; a no that says nothing about the owner's mind.
+    """
 
     allowed: bool
     digest: str
     by: str = field(default="owner")
+    choice: Choice = Choice.ONCE
+    unanswered: bool = False
 
 
 class ConsentAsker(Protocol):

@@ -6,20 +6,21 @@ no option that turns any of it off; tests compose other parts. Must not know mod
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import trio
 
 from node.privacy.accounting import AnswerAccounts
+from node.privacy.approval import Approver, Request, StandingDecisions
 from node.privacy.arrivals import Arrived, NoteArrival
 from node.privacy.blobs import BlobFiles
 from node.privacy.carrying import HERE, Carried, may_carry
 from node.privacy.channel import ByteStream, GuardedChannel
 from node.privacy.clearance import EgressClearance
-from node.privacy.consent import ConsentAnswer, ConsentAsker, ConsentQuestion, OutgoingText, Substitution, digest_of
+from node.privacy.consent import ConsentAsker
 from node.privacy.errors import (
-    ConsentRefused,
-    ConsentUnanswered,
+    DeniedAlways,
     EgressDenied,
     GuardFailed,
     HoldsPersonal,
@@ -29,13 +30,13 @@ from node.privacy.errors import (
     NotCleared,
     ShareNotConsented,
 )
-from node.privacy.forming import Former, Outgoing
+from node.privacy.forming import Former
 from node.privacy.inspector import Inspector, blank
 from node.privacy.labels import Integrity, Labeled
 from node.privacy.ledger import Draft, Ledger
 from node.privacy.memory import ConversationMemory, Memories
 from node.privacy.placeholders import BRACKETS, PlaceholderMap
-from node.privacy.policy import Level, PeerView, Purpose, level_for, needs_consent
+from node.privacy.policy import Level, PeerView, Purpose, level_for
 from node.privacy.traffic import Traffic
 from node.store.ledger import Head
 
@@ -72,9 +73,11 @@ class Egress:
     def __init__(
         self, *, inspector: Inspector, ledger: Ledger, shares: ShareConsents | None, new_id: Callable[[], str],
         consent_deadline_s: float = CONSENT_DEADLINE_S, observer: Callable[[str, str, bytes], None] | None = None,
-        blobs: BlobFiles | None = None,
+        blobs: BlobFiles | None = None, decisions: StandingDecisions | None = None,
+        ask_first: bool = False,
     ) -> None:
         """new_id: fresh unguessable ids for questions. blobs: the model files that peers may be sent bytes of.
+        decisions: what the owner decided before; None: nothing. ask_first: every free text is shown to the owner.
 
         observer: sees (peer_id, protocol, bytes) right before they go to the transport; a tap for tests. The daemon
         passes none.
@@ -83,9 +86,12 @@ class Egress:
         self.ledger = ledger
         self._inspector = inspector
         self._former = Former(inspector)
+        self._ask_first = ask_first
         self._shares = shares
-        self._new_id = new_id
-        self._consent_deadline_s = consent_deadline_s
+        self._decisions = decisions
+        self._approver = Approver(
+            nets=lambda: inspector.nets, new_id=new_id, deadline_s=consent_deadline_s, decisions=decisions,
+            ask_first=ask_first)
         self._observer = observer
         self._blobs = blobs
         self.note_arrival: NoteArrival | None = None
@@ -95,35 +101,48 @@ class Egress:
         self._live: dict[int, EgressClearance] = {}
         self._mail: dict[tuple[str, str], EgressClearance] = {}
 
+    @property
+    def always_asks(self) -> bool:
+        """Whether nothing leaves without a question, because a net is missing or the owner wants it so."""
+        return bool(self._inspector.missing) or self._ask_first
+
     # -- deciding -----------------------------------------------------------------------------------------------------
 
     async def clear(
         self, *, peer: PeerView, purpose: Purpose, conversation: str, request_id: str, parts: Sequence[Part],
         ask: ConsentAsker, why: str = "", together_with: Callable[[Any], None] | None = None,
-        like: Carried | None = None,
+        like: Carried | None = None, in_clear: bool = False,
     ) -> EgressClearance:
         """A clearance whose `texts` (same order as parts) may be put into frames for this peer and request.
 
         together_with: run inside the transaction that writes the ledger entry (a message's outbox row).
         like: the same request as it left before and what was written since; exactly that goes out, after the parts,
         or nothing does: it is not masked anew.
+        in_clear: the owner wants it without placeholders, this once, and is shown the exact text.
         Raises EgressDenied; the leaf says why. Cancelling it means that nothing was cleared.
         """
         try:
             parts = (*parts, *(Part("assistant", text) for text in like.written)) if like is not None else parts
             memory = self._take_in(conversation, purpose, parts, peer)
             owner_typed = all(part.text.integrity is Integrity.OWNER for part in parts)
-            level = level_for(peer, purpose, owner_typed=owner_typed)
+            level, decided = self._level(peer, purpose, conversation, owner_typed=owner_typed)
             if level is Level.NEVER or not parts:
                 raise NeverForPeer(f"{purpose} to a peer of trust {peer.trust}" if parts else "nothing to send")
             level = may_carry(like, level) if like is not None else level
             await self._check_shares(peer, purpose, parts)
-            outgoing = await self._former.form(
-                peer, purpose, level, [part.text for part in parts], memory, like, owner_typed=owner_typed)
-            approved_by = like.approval_for(peer.peer_id) if like is not None else None
-            approved_by = approved_by or await self._approve(
-                peer, purpose, level, conversation, request_id, parts, outgoing, ask, why, owner_typed=owner_typed,
+            form = partial(
+                self._former.form, peer, purpose, texts=[part.text for part in parts], memory=memory, like=like,
+                owner_typed=owner_typed,
             )
+            outgoing = await form(level=level)
+            approved_by = like.approval_for(peer.peer_id) if like is not None else None
+            if approved_by is None:
+                request = Request(
+                    peer, purpose, level, conversation, request_id, [(part.role, part.text.source) for part in parts],
+                    why, owner_typed=owner_typed, decided=decided, wants_clear=in_clear and like is None,
+                )
+                approval = await self._approver.approve(request, outgoing, ask, partial(form, level=Level.CLEAR))
+                approved_by, level, outgoing = approval.by, approval.level, approval.outgoing
         except EgressDenied:
             raise
         except Exception as error:      # a bug in the guard must not become an open door
@@ -169,7 +188,8 @@ class Egress:
         if view is None or view.texts is None or view.entry.purpose != Purpose.MAIL:
             raise NotCleared("no open ledger entry for this message")
         level = Level(view.entry.level)
-        if level_for(peer, Purpose.MAIL, owner_typed=level is Level.CLEAR) is not level:
+        allowed, _ = self._level(peer, Purpose.MAIL, "", owner_typed=level is Level.CLEAR)
+        if allowed is not level:
             raise NeverForPeer(f"mail to a peer of trust {peer.trust}")
         clearance = EgressClearance(
             peer_id=peer.peer_id, purpose=Purpose.MAIL, level=level, conversation="", request_id=request_id,
@@ -236,6 +256,17 @@ class Egress:
         self._memories.keep(conversation, memory)
         return memory
 
+    def _level(
+        self, peer: PeerView, purpose: Purpose, conversation: str, *, owner_typed: bool,
+    ) -> tuple[Level, bool]:
+        """The level, and whether the owner chose it for this very conversation. Raises DeniedAlways."""
+        if self._decisions is None:
+            return level_for(peer, purpose, owner_typed=owner_typed), False
+        if self._decisions.denied(peer.peer_id, purpose):
+            raise DeniedAlways(f"{purpose} to {peer.name}")
+        chosen, for_conversation = self._decisions.chosen(peer.peer_id, purpose, conversation)
+        return level_for(peer, purpose, owner_typed=owner_typed, chosen=chosen), for_conversation
+
     async def _check_shares(self, peer: PeerView, purpose: Purpose, parts: Sequence[Part]) -> None:
         if purpose is not Purpose.ANSWER:
             return
@@ -247,42 +278,6 @@ class Egress:
                     raise ShareNotConsented(f"source {source}")
         if deadline.cancelled_caught:
             raise GuardFailed("the list of shares did not answer in time")
-
-    async def _approve(
-        self, peer: PeerView, purpose: Purpose, level: Level, conversation: str, request_id: str,
-        parts: Sequence[Part], outgoing: Outgoing, ask: ConsentAsker, why: str, *, owner_typed: bool,
-    ) -> str:
-        """Who approved it, in words for the ledger. Raises ConsentRefused, ConsentUnanswered, GuardFailed."""
-        asks = needs_consent(
-            level, purpose, owner_typed=owner_typed, detectors_ran=not outgoing.gaps,
-            personal=outgoing.personal_in_clear,
-        )
-        if not asks:
-            return _standing_approval(purpose, owner_typed=owner_typed)
-        texts = tuple(
-            OutgoingText(part.role, text, part.text.source, tuple(
-                Substitution(span.start, span.end, span.token, span.original, span.type) for span in spans
-            ))
-            for part, text, spans in zip(parts, outgoing.texts, outgoing.replaced, strict=True)
-        )
-        question = ConsentQuestion(
-            question_id=self._new_id(), request_id=request_id, conversation=conversation, peer_id=peer.peer_id,
-            peer_name=peer.name, purpose=purpose, level=level, why=why, texts=texts, nets_ran=self._inspector.nets,
-            nets_missing=outgoing.gaps, deadline_s=self._consent_deadline_s,
-            digest=digest_of(request_id, peer.peer_id, purpose, level, texts),
-        )
-        answer: object = None
-        with trio.move_on_after(self._consent_deadline_s) as deadline:
-            answer = await ask.ask(question)
-        if deadline.cancelled_caught:
-            raise ConsentUnanswered(f"within {self._consent_deadline_s:g} s")
-        if not isinstance(answer, ConsentAnswer):
-            raise GuardFailed("the answer to the consent question is no answer")
-        if answer.allowed is not True:
-            raise ConsentRefused
-        if answer.digest != question.digest:
-            raise ConsentRefused("the answer was to another question")
-        return f"{answer.by}, question {question.question_id}"
 
     async def _record(self, draft: Draft, together_with: Callable[[Any], None] | None) -> Head:
         """The entry's place, durable. Shielded: a cancelled caller must not leave it unknown whether it was written."""
@@ -309,9 +304,3 @@ class Egress:
             raise GuardFailed(f"{_LIVE_LIMIT} requests are open already")
         self._live[id(clearance)] = clearance
         return clearance
-
-
-def _standing_approval(purpose: Purpose, *, owner_typed: bool) -> str:
-    if purpose is Purpose.ANSWER:
-        return "owner, by sharing the folder with this peer"
-    return "owner, typed it for this" if owner_typed else "policy, all nets ran"

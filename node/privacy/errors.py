@@ -7,6 +7,7 @@
         +-- HoldsPersonal         the text must hold no personal value and holds one
         +-- ShareNotConsented     a passage that no share of the owner covers for this peer
         +-- ConsentRefused        the owner said no
+        +-- DeniedAlways          the owner said no to this peer and purpose for good
         +-- ConsentUnanswered     the owner did not answer before the deadline
         +-- GuardFailed           a net is missing, raised, hung or returned nonsense
         +-- LedgerFailed          the entry could not be written durably
@@ -23,7 +24,7 @@ what exactly, in words that never hold the value itself. Must not know who raise
 from node.errors import BugError, PolicyRefused, StorageError
 
 __all__ = [
-    "ConsentRefused", "ConsentUnanswered", "EgressDenied", "GuardFailed", "HoldsPersonal", "HoldsSecret", "LabelLeak",
+    "ConsentRefused", "ConsentUnanswered", "DeniedAlways", "EgressDenied", "GuardFailed", "HoldsPersonal", "HoldsSecret", "LabelLeak",
     "LedgerBroken", "LedgerFailed", "NeverForPeer", "NotCleared", "ShareNotConsented",
 ]
 
@@ -32,6 +33,8 @@ class EgressDenied(PolicyRefused):
     """The guard stopped this, so nothing was sent."""
 
     code = "egress_denied"
+    can_wait = False
+    """Whether the request is worth keeping and asking for again: nobody decided against it."""
 
     def __init__(self, detail: str = "") -> None:
         """detail: what exactly was found, never the found value."""
@@ -77,10 +80,18 @@ class ConsentRefused(EgressDenied):
     hint = "Ask here instead: kith ask --local"
 
 
+class DeniedAlways(EgressDenied):
+    """You said that this may never leave for this peer, so nothing was sent."""
+
+    code = "denied_always"
+    hint = "See your refusals, and take one back: kith privacy denials"
+
+
 class ConsentUnanswered(EgressDenied):
     """Nobody answered the question whether this may leave, so nothing was sent."""
 
     code = "consent_unanswered"
+    can_wait = True
     hint = "Ask again and answer the question, or stay here: kith ask --local"
 
 

@@ -17,6 +17,7 @@ class Purpose(StrEnum):
     MAIL = "mail"       # a message to a peer
     ANSWER = "answer"   # passages of shared folders, or an inference answer, to a peer that asked
     MODEL = "model"     # a model file of the catalogue to a peer that asked: counted and compared, never cleared
+    RELAY = "relay"     # sealed traffic of two peers through this node: counted, never cleared, never read
 
 
 class Level(StrEnum):

@@ -12,21 +12,22 @@ from typing import Any
 import trio
 from fixed import FixedClock
 
-from node.privacy.consent import ConsentAnswer, ConsentQuestion
+from node.privacy.consent import Choice, ConsentAnswer, ConsentQuestion
 from node.privacy.egress import Egress, EgressClearance, Part, PeerView, Purpose
 from node.privacy.inspector import Inspected, Inspector
 from node.privacy.labels import Labeled
 from node.privacy.ledger import Ledger
 from node.privacy.ledger_head import SeedSigner
 from node.privacy.nets import SecretsNet, VaultNet
+from node.privacy.policy import Level
 from node.privacy.vault import Vault
 from node.store.ledger import Head, LedgerRow, NewEntry, ReceiptRow
 from protocol.errors import ChannelClosed, ChannelLost, DeadlinePassed
 from protocol.frames.receipt import Receipt
 
 __all__ = [
-    "FRIEND", "HOME", "STRANGER", "BlindInspector", "GuardBench", "MemoryHeads", "MemoryLedgerRows", "MemoryStream",
-    "Owner", "guard_bench", "memory_streams",
+    "FRIEND", "HOME", "STRANGER", "BlindInspector", "Chosen", "GuardBench", "MemoryHeads", "MemoryLedgerRows",
+    "MemoryStream", "Owner", "guard_bench", "memory_streams",
 ]
 
 HOME = PeerView("12D3KooWHome", "home-pc", "home")
@@ -134,16 +135,37 @@ class MemoryHeads:
 class Owner:
     """A ConsentAsker who always answers the same, and keeps every question."""
 
-    def __init__(self, *, allows: bool = True, silent: bool = False) -> None:
+    def __init__(self, *, allows: bool = True, silent: bool = False, choices: Sequence[Choice] = ()) -> None:
+        """choices: what is chosen in the first questions; once, afterwards."""
         self.allows = allows
         self.silent = silent
+        self.choices = list(choices)
         self.questions: list[ConsentQuestion] = []
 
     async def ask(self, question: ConsentQuestion) -> ConsentAnswer:
         self.questions.append(question)
         if self.silent:
             await trio.sleep_forever()
-        return ConsentAnswer(self.allows, question.digest)
+        choice = self.choices.pop(0) if self.choices else Choice.ONCE
+        return ConsentAnswer(self.allows, question.digest, choice=choice)
+
+
+class Chosen:
+    """Decisions of an owner who chose one level for everything."""
+
+    def __init__(self, level: Level | None = None, *, for_conversation: bool = False) -> None:
+        self.level = level
+        self.for_conversation = for_conversation
+        self.refused: set[tuple[str, Purpose]] = set()
+
+    def chosen(self, peer_id: str, purpose: Purpose, conversation: str) -> tuple[Level | None, bool]:
+        return self.level, self.for_conversation
+
+    def denied(self, peer_id: str, purpose: Purpose) -> bool:
+        return (peer_id, purpose) in self.refused
+
+    async def deny_always(self, peer_id: str, purpose: Purpose) -> None:
+        self.refused.add((peer_id, purpose))
 
 
 class BlindInspector(Inspector):
@@ -258,7 +280,7 @@ class GuardBench:
 
 async def guard_bench(
     values: Iterable[tuple[str, str]] = (), *, inspector: Inspector | None = None, shares: Any = None,
-    owner: Owner | None = None, rows: Any = None,
+    owner: Owner | None = None, rows: Any = None, decisions: Any = None,
 ) -> GuardBench:
     """A guard whose vault holds the values. inspector replaces the real nets."""
     vault = VaultNet()
@@ -274,6 +296,6 @@ async def guard_bench(
     egress = Egress(
         inspector=inspector or Inspector(vault=vault, secrets=SecretsNet(), detectors=None), ledger=ledger,
         shares=shares, new_id=lambda: f"q{next(numbers)}",
-        observer=lambda peer, protocol, data: tapped.append((peer, protocol, data)),
+        observer=lambda peer, protocol, data: tapped.append((peer, protocol, data)), decisions=decisions,
     )
     return GuardBench(egress, ledger, rows, heads, vault, owner or Owner(), clock, tapped)

@@ -2,7 +2,7 @@
 
 import pytest
 import trio
-from guard_bench import FRIEND, HOME, STRANGER, BlindInspector, GuardBench, MemoryLedgerRows, Owner, guard_bench
+from guard_bench import FRIEND, HOME, STRANGER, BlindInspector, Chosen, GuardBench, MemoryLedgerRows, Owner, guard_bench
 
 from node.privacy.consent import ConsentAnswer, ConsentQuestion
 from node.privacy.egress import Part, PeerView, Purpose
@@ -211,8 +211,8 @@ async def test_mail_that_the_owner_typed_goes_clear_and_an_agents_must_be_public
 
 
 async def test_clear_for_an_own_device_is_asked_about_with_the_values_marked() -> None:
-    guard = await bench()
-    mine = PeerView("12D3KooWMine", "laptop", "self", clear=True)
+    guard = await bench(decisions=Chosen(Level.CLEAR))
+    mine = PeerView("12D3KooWMine", "laptop", "self")
     clearance = await guard.clear(ASK, peer=mine)
     assert clearance.texts == (ASK.text.value,)
     assert clearance.level is Level.CLEAR
@@ -220,10 +220,10 @@ async def test_clear_for_an_own_device_is_asked_about_with_the_values_marked() -
     assert [s.original for s in question.texts[0].substitutions] == ["Zdravka Korenjak", "zdravka@beispiel.example"]
 
 
-@pytest.mark.parametrize("purpose", list(Purpose))
+@pytest.mark.parametrize("purpose", [Purpose.INFER, Purpose.QUERY, Purpose.MAIL, Purpose.ANSWER])
 async def test_secrets_never_leave_for_any_purpose(purpose: Purpose) -> None:
-    guard = await bench(shares=Shares({"owner", "share:notes"}))
-    mine = PeerView("12D3KooWMine", "laptop", "self", clear=True)
+    guard = await bench(shares=Shares({"owner", "share:notes"}), decisions=Chosen(Level.CLEAR))
+    mine = PeerView("12D3KooWMine", "laptop", "self")
     for text in (owner_text("the wifi password is correct-horse-9"),
                  Labeled("x", Confidentiality.SECRET, Integrity.OWNER, "share:notes")):
         with pytest.raises(HoldsSecret) as caught:
@@ -614,5 +614,5 @@ async def test_only_open_messages_of_trusted_peers_are_reopened() -> None:
 
 def test_every_refusal_has_its_own_code_and_a_next_step() -> None:
     leaves = EgressDenied.__subclasses__()
-    assert len({leaf.code for leaf in leaves}) == len(leaves) == 9
+    assert len({leaf.code for leaf in leaves}) == len(leaves) == 10
     assert all(leaf.hint and leaf("why").text.endswith("(why)") and leaf.exit_code == 4 for leaf in leaves)

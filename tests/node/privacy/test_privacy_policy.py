@@ -9,8 +9,8 @@ from node.privacy.policy import Level, PeerView, Purpose, level_for, needs_conse
 TRUSTED = ("self", "home", "friend")
 
 
-def peer(trust: str, *, clear: bool = False) -> PeerView:
-    return PeerView("12D3KooWx", "x", trust, clear)
+def peer(trust: str) -> PeerView:
+    return PeerView("12D3KooWx", "x", trust)
 
 
 @pytest.mark.parametrize(("purpose", "typed", "level"), [
@@ -27,7 +27,7 @@ def test_paired_peers(purpose: Purpose, typed: bool, level: Level) -> None:
 @pytest.mark.parametrize("trust", ["none", "", "Home", "HOME", "admin", "selfish"])
 def test_any_other_trust_is_never(trust: str) -> None:
     for purpose, typed in itertools.product(Purpose, (True, False)):
-        assert level_for(peer(trust, clear=True), purpose, owner_typed=typed) is Level.NEVER
+        assert level_for(peer(trust), purpose, owner_typed=typed, chosen=Level.CLEAR) is Level.NEVER
 
 
 @pytest.mark.parametrize("purpose", ["infer ", "admin", "", None, 7])
@@ -36,12 +36,35 @@ def test_an_unknown_purpose_is_never(purpose: object) -> None:
 
 
 def test_clear_is_for_own_devices_and_inference_only() -> None:
-    assert level_for(peer("self", clear=True), Purpose.INFER, owner_typed=True) is Level.CLEAR
-    assert level_for(peer("home", clear=True), Purpose.INFER, owner_typed=False) is Level.CLEAR
-    assert level_for(peer("friend", clear=True), Purpose.INFER, owner_typed=True) is Level.MASKED
-    assert level_for(peer("home", clear=True), Purpose.QUERY, owner_typed=True) is Level.PUBLIC
-    truthy = PeerView("12D3KooWx", "x", "home", "yes")  # type: ignore[arg-type]
-    assert level_for(truthy, Purpose.INFER, owner_typed=True) is Level.MASKED
+    def level(trust: str, purpose: Purpose, *, typed: bool) -> Level:
+        return level_for(peer(trust), purpose, owner_typed=typed, chosen=Level.CLEAR)
+
+    assert level("self", Purpose.INFER, typed=True) is Level.CLEAR
+    assert level("home", Purpose.INFER, typed=False) is Level.CLEAR
+    assert level("friend", Purpose.INFER, typed=True) is Level.MASKED
+    assert level("home", Purpose.QUERY, typed=True) is Level.PUBLIC
+    assert level("self", Purpose.MAIL, typed=False) is Level.PUBLIC
+
+
+def test_any_other_choice_only_narrows() -> None:
+    order = [Level.NEVER, Level.PUBLIC, Level.MASKED, Level.CLEAR]
+    for trust, purpose, typed, chosen in itertools.product(("self", "home", "friend", "none"), Purpose, (True, False),
+                                                           Level):
+        base = level_for(peer(trust), purpose, owner_typed=typed)
+        now = level_for(peer(trust), purpose, owner_typed=typed, chosen=chosen)
+        if (chosen, purpose) != (Level.CLEAR, Purpose.INFER):
+            assert order.index(now) <= min(order.index(base), order.index(chosen))
+
+
+def test_clear_chosen_for_a_conversation_is_consent_for_it() -> None:
+    asks = {
+        decided: needs_consent(
+            Level.CLEAR, Purpose.INFER, owner_typed=True, detectors_ran=True, personal=True, decided=decided)
+        for decided in (True, False)
+    }
+    assert asks == {True: False, False: True}
+    assert needs_consent(
+        Level.CLEAR, Purpose.INFER, owner_typed=True, detectors_ran=False, personal=True, decided=True)
 
 
 def test_without_detectors_every_delegation_asks() -> None:
