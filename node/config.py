@@ -4,6 +4,7 @@ To add a setting, add a field below: its type, default, words and check are all 
 """
 
 import difflib
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -18,11 +19,13 @@ from offload.upstream_place import parse_place
 
 __all__ = [
     "Config", "Explained", "IntentsConfig", "LogConfig", "MailConfig", "ModelsConfig", "ModesConfig", "NetConfig",
-    "NodeConfig", "Origin", "SearchConfig", "Settings", "SourcesConfig", "UpstreamConfig", "known_keys", "load",
-    "parse", "set_value",
+    "NodeConfig", "OffloadConfig", "Origin", "SearchConfig", "Settings", "SourcesConfig", "UpstreamConfig",
+    "known_keys", "load", "parse", "set_value",
 ]
 
 ENV_PREFIX = "KITH_"
+_STATED = re.compile(
+    r"(\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f]*:[0-9A-Fa-f:.]+:[0-9A-Fa-f.]*|[A-Za-z0-9.-]+)(?::([1-9][0-9]{0,4}))?")
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
 _NOT_SETTINGS = frozenset({
@@ -67,6 +70,14 @@ def _model_names(value: tuple[str, ...]) -> str | None:
     return None if good else "must be NAME, or NAME=NAME_THERE"
 
 
+def _stated(value: tuple[str, ...]) -> str | None:
+    for one in value:
+        parts = _STATED.fullmatch(one)
+        if parts is None or int(parts[2] or 1) > 65535:
+            return f"must be HOST, HOST:PORT or [IPv6]:PORT, and {one!r} is not"
+    return None
+
+
 def _node_name(value: str) -> str | None:
     good = all("a" <= one <= "z" or "0" <= one <= "9" or one == "-" for one in value) and len(value) <= 32
     return None if good and value.strip("-") == value else "may hold a-z, 0-9 and inner dashes, up to 32"
@@ -97,6 +108,10 @@ class NetConfig:
     port: int = _setting(0, "TCP port for peers; 0 chooses one and keeps it", _within(0, 65535))
     pair_lan: bool = _setting(True, "listen on the local network while pairing, and from then on once paired")
     discovery: bool = _setting(False, "announce this node on the local network all the time, not only while pairing")
+    announce: tuple[str, ...] = _setting(
+        (), "addresses that lead here from elsewhere, told to peers: HOST, HOST:PORT or [IPv6]:PORT", _stated)
+    port_mapping: bool = _setting(False, "ask the router (UPnP, NAT-PMP) to pass calls from the internet to this node")
+    relay: bool = _setting(True, "in mode online, carry sealed traffic between peers that were granted relay")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +149,15 @@ class ModelsConfig:
     context_tokens: int = _setting(4096, "longest conversation a model here can hold", _within(512, 1_048_576))
     memory_mb: int = _setting(0, "memory limit of a model's process; 0: by the model's size", _within(0, 2**20))
     hub: str = _setting("https://huggingface.co", "where kith models add hf:... fetches from", _hub_url)
+
+
+@dataclass(frozen=True, slots=True)
+class OffloadConfig:
+    """Work at other machines."""
+
+    go_on_at_home: bool = _setting(
+        True, "an answer that begins here while your other machine is away goes on there once it is back, if it has "
+        "the same model and you need not be asked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +212,16 @@ class LedgerConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class PrivacyConfig:
+    """What is masked before a text leaves, and when the owner is asked."""
+
+    ask_first: bool = _setting(
+        False, "show every free text before it leaves for a peer's model, also when all nets have looked at it")
+    public_names: tuple[str, ...] = _setting(
+        (), "names that detectors may leave readable, such as your town; your contacts are masked all the same")
+
+
+@dataclass(frozen=True, slots=True)
 class LogConfig:
     """The log file."""
 
@@ -205,11 +239,13 @@ class Settings:
     modes: ModesConfig = field(default_factory=ModesConfig)
     intents: IntentsConfig = field(default_factory=IntentsConfig)
     models: ModelsConfig = field(default_factory=ModelsConfig)
+    offload: OffloadConfig = field(default_factory=OffloadConfig)
     upstream: UpstreamConfig = field(default_factory=UpstreamConfig)
     sources: SourcesConfig = field(default_factory=SourcesConfig)
     mail: MailConfig = field(default_factory=MailConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
     ledger: LedgerConfig = field(default_factory=LedgerConfig)
+    privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
     log: LogConfig = field(default_factory=LogConfig)
 
 

@@ -18,12 +18,12 @@ __all__ = ["DEMO_MARK", "Composition", "compose_inspector"]
 
 DEMO_MARK = "DEMO"
 
-MakeInspector = Callable[[KnownValues, Net], Inspector]
+MakeInspector = Callable[[KnownValues, Net, Net | None], Inspector]
 
 
-def compose_inspector(vault: KnownValues, secrets: Net) -> Inspector:
-    """The real nets: labels, vault and secrets. Detectors are not there yet, so free text needs the owner's consent."""
-    return Inspector(vault=vault, secrets=secrets, detectors=None)
+def compose_inspector(vault: KnownValues, secrets: Net, detectors: Net | None) -> Inspector:
+    """The real nets: labels, vault, patterns, secrets and detectors. Without detectors free text needs consent."""
+    return Inspector(vault=vault, secrets=secrets, detectors=detectors)
 
 
 @dataclass(frozen=True, slots=True)

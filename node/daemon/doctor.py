@@ -13,6 +13,8 @@ from node.errors import KithError
 from node.paths import Paths
 from node.privacy.ledger import Ledger
 from node.scan.client import ScanWorker
+from node.scan.detecting import DetectWorker
+from node.scan.detectors.weights import missing_parts
 from node.sources.ics import Calendars
 from node.sources.vcf import Contacts
 from node.store import settings
@@ -32,7 +34,8 @@ class Doctor:
 
     def __init__(
         self, *, paths: Paths, clock: Clock, database: Database, ledger: Ledger, engine: Engine, scan: ScanWorker,
-        calendars: Calendars, contacts: Contacts, vault: FollowingVault, unknown_env: Sequence[str],
+        detecting: DetectWorker, calendars: Calendars, contacts: Contacts, vault: FollowingVault,
+        unknown_env: Sequence[str],
     ) -> None:
         self._paths = paths
         self._clock = clock
@@ -40,6 +43,7 @@ class Doctor:
         self._ledger = ledger
         self._engine = engine
         self._scan = scan
+        self._detecting = detecting
         self._calendars = calendars
         self._contacts = contacts
         self._vault = vault
@@ -102,7 +106,8 @@ class Doctor:
         wedged = health.state == "ready" and bool(health.detail)
         state = "problem" if health.state == "quarantined" else "warning" if wedged else "ok"
         return [Check(name="model", state=state, text=text + (f"; {health.detail}" if health.detail else "")),
-                *broken, *_box("engine box", health.box), *_box("scan box", self._scan.box)]
+                *broken, *_box("engine box", health.box), *_box("scan box", self._scan.box),
+                *_box("detector box", self._detecting.box)]
 
     async def _look_at_sources(self) -> list[Check]:
         await self._vault.refresh()
@@ -113,10 +118,19 @@ class Doctor:
         return [*found, Check(name="vault", state="ok", text=f"{self._vault.size or 0} personal values are known")]
 
     def _look_at_guard(self) -> Check:
-        return Check(
-            name="detectors", state="warning",
-            text="not installed: free text to a peer is shown to you and needs your yes",
-        )
+        missing = missing_parts()
+        if missing:
+            return Check(
+                name="detectors", state="warning",
+                text=f"not installed ({', '.join(missing)}): free text to a peer is shown to you and needs your yes",
+                hint="Install the extra: scripts/install, in the checkout",
+            )
+        if self._detecting.state == "quarantined":
+            return Check(
+                name="detectors", state="problem", text="their process keeps ending: free text to peers stays here",
+                hint="Restart the node: kith down, then kith up",
+            )
+        return Check(name="detectors", state="ok", text=f"installed, their process is {self._detecting.state}")
 
 
 def _box(name: str, held: Mapping[str, str]) -> list[Check]:

@@ -35,7 +35,8 @@ class DemoNode:
         self.name = name
         self.home = home
         self._command = list(command)
-        self._env = {**os.environ, "KITH_HOME": str(home), **(env or {})}
+        # the demonstration shows every question
+        self._env = {**os.environ, "KITH_PRIVACY_ASK_FIRST": "true", "KITH_HOME": str(home), **(env or {})}
         self._process: subprocess.Popen[bytes] | None = None
         self.paths = Paths.from_env({"KITH_HOME": str(home)}, home)
 

@@ -10,6 +10,7 @@ from fixed import FixedClock
 from guard_bench import MemoryHeads
 
 from node.api.views import Check
+from node.daemon import doctor as doctor_module
 from node.daemon.doctor import MISSING_KEY, Doctor
 from node.daemon.life import Node
 from node.errors import StorageError
@@ -36,9 +37,11 @@ class Bench:
         self.calendars = SimpleNamespace(problems=lambda: [Problem("work.ics", "line 3 is no property")])
         self.engine = SimpleNamespace(health=self._dead, models=self._dead)
         vault = SimpleNamespace(refresh=self._nothing, size=3)
+        self.detecting = SimpleNamespace(box={}, state="idle")
         self.doctor = Doctor(
             paths=paths, clock=FixedClock(), database=database, ledger=self.ledger, engine=cast("Any", self.engine),
-            scan=cast("Any", SimpleNamespace(box={})), calendars=cast("Any", self.calendars),
+            scan=cast("Any", SimpleNamespace(box={})), detecting=cast("Any", self.detecting),
+            calendars=cast("Any", self.calendars),
             contacts=cast("Any", SimpleNamespace(problems=list)), vault=cast("Any", vault), unknown_env=(),
         )
 
@@ -120,3 +123,18 @@ async def test_one_check_that_fails_hides_no_other(
     assert (await bench.check("ledger")).text == "The disk is full."
     assert (await bench.check("engine")).state == "problem"
     assert (await bench.check("vault")).state == "ok"
+
+
+async def test_it_says_whether_the_detectors_are_there(
+    paths: Paths, database: Database, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench(database, MemoryHeads(), paths)
+    monkeypatch.setattr(doctor_module, "missing_parts", lambda: ())
+    assert await bench.check("detectors") == Check(
+        name="detectors", state="ok", text="installed, their process is idle")
+    bench.detecting.state = "quarantined"
+    assert (await bench.check("detectors")).state == "problem"
+    monkeypatch.setattr(doctor_module, "missing_parts", lambda: ("spacy", "Rampart weights"))
+    found = await bench.check("detectors")
+    assert found.state == "warning"
+    assert "not installed (spacy, Rampart weights): free text to a peer is shown to you" in found.text

@@ -23,8 +23,8 @@ def doctor(health: EngineHealth, *models: ModelInfo) -> Doctor:
     engine: Any = SimpleNamespace(models=listed, health=healthy)
     scan: Any = SimpleNamespace(box={})
     return Doctor(
-        paths=unused, clock=unused, database=unused, ledger=unused, engine=engine, scan=scan, calendars=unused,
-        contacts=unused, vault=unused, unknown_env=())
+        paths=unused, clock=unused, database=unused, ledger=unused, engine=engine, scan=scan, detecting=scan,
+        calendars=unused, contacts=unused, vault=unused, unknown_env=())
 
 
 @pytest.mark.parametrize(("health", "models", "said"), [

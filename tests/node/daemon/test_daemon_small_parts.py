@@ -88,7 +88,7 @@ def test_stop_is_handed_on(clock: FixedClock) -> None:
 
 # -- composition --
 
-def blind(vault: object, secrets: object) -> Inspector:
+def blind(vault: object, secrets: object, detectors: object) -> Inspector:
     return Inspector(vault=None, secrets=None, detectors=None)
 
 
@@ -118,7 +118,7 @@ def test_a_weaker_one_runs_only_where_the_mark_is(paths: Paths, weaker: Composit
 
 
 def test_the_real_nets_are_labels_vault_and_secrets_and_say_what_is_missing() -> None:
-    inspector = compose_inspector(VaultNet(), SecretsNet())
+    inspector = compose_inspector(VaultNet(), SecretsNet(), None)
     assert {"labels", "vault", "secrets"} <= set(inspector.nets)
     assert inspector.missing == ("detectors",)
 
