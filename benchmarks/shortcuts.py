@@ -23,10 +23,10 @@ from benchmarks.call_cases import COPIES, FREE, REQUESTS, SCHEMA, call_prompt, s
 from benchmarks.engine import MODELS, Pongs
 from benchmarks.report import Report, options
 from benchmarks.timing import median
-from offload.engine.answer import prepare_answer
 from offload.engine.chat import PromptReader
 from offload.engine.context import Context
 from offload.engine.library import Model
+from offload.engine.preparation import prepare_answer
 from offload.engine.sampling import Sampler
 from offload.engine.scheduler import Scheduler
 from offload.language import to_gbnf
