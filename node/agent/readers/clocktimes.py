@@ -79,8 +79,8 @@ _AP = r"\s*(?P<{p}ap>a\.?m\.?|p\.?m\.?)(?![\w])"
 def _clock(p: str) -> str:
     """A clock time as one alternation; p prefixes its group names."""
     return (
-        rf"(?:(?P<{p}noon>noon|midday|midnight)|(?P<{p}past>half|quarter|twenty|ten|five|\d{{1,"
-        rf"2}}\s+minutes)\s+(?P<{p}dir>past|to|after)\s+"
+        rf"(?:(?P<{p}noon>noon|midday|midnight)|(?P<{p}past>half|quarter|twenty[ -]five|twenty|ten|five|"
+        rf"(?:\d{{1,2}}|five|ten|twenty)\s+minutes)\s+(?:(?P<{p}dir>past|to|after)\s+|(?<=half\s))"
         rf"(?P<{p}ph>{_HOUR_WORDS}|\d{{1,2}})|(?P<{p}h>\d{{1,2}})[:.h](?P<{p}m>[0-5]\d)(?![\d.])(?:{_AP.format(p=p)})?"
         rf"|(?P<{p}hw>(?:{_HOUR_WORDS})|\d{{1,2}})(?:\s+(?P<{p}mw>thirty|fifteen|forty[ -]five)|"
         rf"\s*(?P<{p}oc>o[’']?clock)|{_AP.format(p=p + 'w')})?)(?![\w:]|[.]\d|[’']s|\s*(?:%|percent|degrees?|euros?|"
@@ -101,6 +101,10 @@ _SOFT_BEFORE = re.compile(r"\b(?:ideally|preferably|prefer(?:red)?|rather)\s*,?\
 _SOFT_AFTER = re.compile(
     r"\s*,?\s*(?:(?:is|are|would\s+be)\s+(?:best|better|ideal|preferred|perfect)|if\s+possible|"
     r"preferably|ideally)\b"
+)
+_PART_AFTER = re.compile(
+    r"\s+(?:in\s+the\s+(?:morning|afternoon|evening)|(?:(?:on\s+)?\w+day|this|tomorrow)\s+(?:morning|afternoon|"
+    r"evening|night)|tonight|at\s+night)\b"
 )
 _NOT_BEFORE = re.compile(r"\b(?:not|except|excluding|avoid|no)\s+(?:in\s+|on\s+)?(?:the\s+)?$")
 
@@ -136,8 +140,8 @@ def _minutes(match: re.Match[str], p: str, hour24: bool) -> tuple[int, bool, boo
     if word := g[f"{p}noon"]:
         return (0 if word == "midnight" else 720), True, False
     if g[f"{p}past"]:
-        amount = {"half": 30, "quarter": 15, "twenty": 20, "ten": 10, "five": 5}.get(g[f"{p}past"])
-        step = amount if amount is not None else int(g[f"{p}past"].split()[0])
+        said = g[f"{p}past"].removesuffix("minutes").strip()
+        step = {"half": 30, "quarter": 15}.get(said) or round(number(said))
         hour = round(number(g[f"{p}ph"]))
         base = hour * 60 + (-step if g[f"{p}dir"] == "to" else step)
         return _half_day(base), False, False
@@ -203,6 +207,8 @@ def _point(match: re.Match[str], low: str, hour24: bool) -> DayTime | None:
         return None
     minutes, literal, bare = read
     lead = re.sub(r"\s+", " ", match.group("lead") or "")
+    if bare and not lead and _PART_AFTER.match(low[match.end() :]):
+        bare = False  # "5 in the afternoon", "9 tomorrow morning"
     if bare and lead not in {
         "at",
         "around",

@@ -6,59 +6,30 @@ month in 3/5 as the locale says.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 
 from node.agent.ports import Span
+from node.agent.readers.anchored import ANCHORED
+from node.agent.readers.day_words import (
+    MONTH,
+    MONTHS,
+    WEEKDAY,
+    YEAR,
+    Days,
+    Relation,
+    coming,
+    future,
+    month_of,
+    one_range,
+    weekday_of,
+)
 from node.agent.readers.numbers import NUMBER, ORDINAL, fold, number, ordinal
 
 __all__ = ["Days", "Relation", "days"]
 
-Relation = str
-"""on, before, by, after, from, not."""
-
-
-@dataclass(frozen=True, slots=True)
-class Days:
-    """The days [first, after) and how they bound the request."""
-
-    first: date
-    after: date
-    span: Span
-    relation: Relation = "on"
-    weekday: int | None = None
-    """Set when a bare weekday was said: a week named elsewhere in the request moves it there."""
-    soft: bool = False
-    """A wish ("ideally Monday"): an order of preference, not a bound."""
-    anchored: bool = False
-    """True when the words themselves name the week ("next Tuesday"): never moved."""
-
-
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_SHORT = {"mon": 0, "tue": 1, "tues": 1, "weds": 2, "thu": 3, "thur": 3, "thurs": 3, "fri": 4}
-_SHORT_AFTER_WORD = {"wed": 2, "sat": 5, "sun": 6}
-_MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
-_WD = (
-    r"(?:(?:" + "|".join(_WEEKDAYS) + r")s?|(?:" + "|".join(sorted(_SHORT, key=len, reverse=True)) + r")\b\.?"
-    r"|(?<=on\s)(?:wed|sat|sun)\b|(?<=next\s)(?:wed|sat|sun)\b|(?<=this\s)(?:wed|sat|sun)\b|(?<=or\s)(?:wed|sat|sun)\b)"
-)
-_MONTH = r"(?:" + "|".join(m if m == "may" else f"{m[:3]}(?:{m[3:]})?" for m in _MONTHS) + r"|sept)\b\.?"
-_YEAR = r"(?:,?\s+(?P<year>20\d\d))?"
 _LIST = r"(?:\s*,\s*(?:or\s+|and\s+)?|\s+or\s+(?:on\s+)?|\s+and\s+(?:on\s+)?|\s*/\s*)"
-_LEAD_DAY = rf"(?:(?:{_WD}),?\s+(?:the\s+)?)?"
+_LEAD_DAY = rf"(?:(?:{WEEKDAY}),?\s+(?:the\s+)?)?"
 
 _BEFORE = re.compile(
     r"\b(?P<word>no\s+later\s+than|not\s+later\s+than|not\s+after|not\s+before|no\s+earlier\s+than|before|by|until|"
@@ -140,41 +111,19 @@ def _related(found: list[Days], low: str) -> list[Days]:
 # ---------------------------------------------------------------- builders
 
 
-def _weekday(word: str) -> int:
-    word = word.strip(" .")
-    for index, name in enumerate(_WEEKDAYS):
-        if word in {name, name + "s"}:
-            return index
-    return (_SHORT | _SHORT_AFTER_WORD)[word]
-
-
-def _coming(today: date, weekday: int, modifier: str) -> date:
-    monday = today - timedelta(days=today.weekday())
-    if modifier == "next":
-        return monday + timedelta(days=7 + weekday)
-    if modifier == "last":
-        return today - timedelta(days=(today.weekday() - weekday - 1) % 7 + 1)
-    ahead = (weekday - today.weekday()) % 7
-    return today + timedelta(days=ahead)
-
-
-def _one(match: re.Match[str], first: date, length: int = 1, *, anchored: bool = True) -> list[Days]:
-    return [Days(first, first + timedelta(days=length), Span(*match.span()), anchored=anchored)]
-
-
 def _relative_day(match: re.Match[str], today: date, _: bool) -> list[Days]:
     word = match.group()
     offset = 2 if "after" in word else 1 if word.startswith(("tomorrow", "tmrw")) else -1 if word == "yesterday" else 0
-    return _one(match, today + timedelta(days=offset))
+    return one_range(match, today + timedelta(days=offset))
 
 
 def _weekdays(match: re.Match[str], today: date, _: bool) -> list[Days]:
     modifier = (match.group("mod") or "").strip()
     week_later = bool(match.group("week"))
     items: list[Days] = []
-    for part in re.finditer(_WD, match.group("list")):
-        weekday = _weekday(part.group())
-        day = _coming(today, weekday, modifier)
+    for part in re.finditer(WEEKDAY, match.group("list")):
+        weekday = weekday_of(part.group())
+        day = coming(today, weekday, modifier)
         if week_later:
             day += timedelta(days=7)
         start = match.start() if not items else match.start("list") + part.start()
@@ -195,36 +144,22 @@ def _weekdays(match: re.Match[str], today: date, _: bool) -> list[Days]:
 
 def _weekday_range(match: re.Match[str], today: date, _: bool) -> list[Days]:
     modifier = (match.group("mod") or "").strip()
-    first = _coming(today, _weekday(match.group("a")), modifier)
-    last = first + timedelta(days=(_weekday(match.group("b")) - first.weekday()) % 7)
+    first = coming(today, weekday_of(match.group("a")), modifier)
+    last = first + timedelta(days=(weekday_of(match.group("b")) - first.weekday()) % 7)
     return [Days(first, last + timedelta(days=1), Span(*match.span()), anchored=modifier == "next", relation="within")]
 
 
 def _dated(match: re.Match[str], today: date, _: bool) -> list[Days]:
     groups = match.groupdict()
     day = ordinal(groups["d"]) if groups["d"][0].isalpha() else int(re.sub(r"\D", "", groups["d"]))
-    first = _future(today, _month(groups["mon"]), day, groups.get("year"))
-    return _one(match, first) if first else []
-
-
-def _month(word: str) -> int:
-    return next(index for index, name in enumerate(_MONTHS, 1) if name.startswith(word.strip(" .")[:3]))
-
-
-def _future(today: date, month: int, day: int, year: str | None) -> date | None:
-    try:
-        if year:
-            return date(int(year), month, day)
-        found = date(today.year, month, day)
-        return found if found >= today - timedelta(days=31) else date(today.year + 1, month, day)
-    except ValueError:
-        return None
+    first = future(today, month_of(groups["mon"]), day, groups.get("year"))
+    return one_range(match, first) if first else []
 
 
 def _date_range(match: re.Match[str], today: date, _: bool) -> list[Days]:
-    month = _month(match.group("mon"))
-    first = _future(today, month, int(re.sub(r"\D", "", match.group("a"))), None)
-    last = _future(today, month, int(re.sub(r"\D", "", match.group("b"))), None)
+    month = month_of(match.group("mon"))
+    first = future(today, month, int(re.sub(r"\D", "", match.group("a"))), None)
+    last = future(today, month, int(re.sub(r"\D", "", match.group("b"))), None)
     if not first or not last or last < first:
         return []
     return [Days(first, last + timedelta(days=1), Span(*match.span()), anchored=True, relation="within")]
@@ -239,34 +174,34 @@ def _day_of_month(match: re.Match[str], today: date, _: bool) -> list[Days]:
         except ValueError:
             found = None
         if found and found >= today:
-            return _one(match, found)
+            return one_range(match, found)
         year, month = (year + 1, 1) if month == 12 else (year, month + 1)
     return []
 
 
 def _iso(match: re.Match[str], today: date, _: bool) -> list[Days]:
-    found = _future(today, int(match.group("m")), int(match.group("d")), match.group("year"))
-    return _one(match, found) if found else []
+    found = future(today, int(match.group("m")), int(match.group("d")), match.group("year"))
+    return one_range(match, found) if found else []
 
 
 def _slashed(match: re.Match[str], today: date, day_first: bool) -> list[Days]:
     a, b = int(match.group("a")), int(match.group("b"))
     day, month = (a, b) if day_first else (b, a)
     year = match.group("year")
-    found = _future(today, month, day, f"20{year[-2:]}" if year else None)
-    return _one(match, found) if found else []
+    found = future(today, month, day, f"20{year[-2:]}" if year else None)
+    return one_range(match, found) if found else []
 
 
 def _week(match: re.Match[str], today: date, _: bool) -> list[Days]:
     word = match.group()
     monday = today - timedelta(days=today.weekday())
     if "after next" in word:
-        return _one(match, monday + timedelta(days=14), 7)
+        return one_range(match, monday + timedelta(days=14), 7)
     if re.search(r"next|following|coming", word):
-        return _one(match, monday + timedelta(days=7), 7)
+        return one_range(match, monday + timedelta(days=7), 7)
     if "last" in word:
-        return _one(match, monday - timedelta(days=7), 7)
-    return _one(match, today, (monday + timedelta(days=7) - today).days)
+        return one_range(match, monday - timedelta(days=7), 7)
+    return one_range(match, today, (monday + timedelta(days=7) - today).days)
 
 
 def _week_of(match: re.Match[str], today: date, day_first: bool) -> list[Days]:
@@ -274,58 +209,58 @@ def _week_of(match: re.Match[str], today: date, day_first: bool) -> list[Days]:
     if not inner:
         return []
     monday = inner[0].first - timedelta(days=inner[0].first.weekday())
-    return _one(match, monday, 7)
+    return one_range(match, monday, 7)
 
 
 def _weekend(match: re.Match[str], today: date, _: bool) -> list[Days]:
     saturday = today - timedelta(days=today.weekday()) + timedelta(days=5)
     if "next" in match.group():
         saturday += timedelta(days=7)
-    return _one(match, saturday, 2)
+    return one_range(match, saturday, 2)
 
 
 def _month_range(match: re.Match[str], today: date, _: bool) -> list[Days]:
     first = today.replace(day=1)
     following = (first + timedelta(days=32)).replace(day=1)
     if "next" in match.group():
-        return _one(match, following, ((following + timedelta(days=32)).replace(day=1) - following).days)
-    return _one(match, today, (following - today).days)
+        return one_range(match, following, ((following + timedelta(days=32)).replace(day=1) - following).days)
+    return one_range(match, today, (following - today).days)
 
 
 def _named_month(match: re.Match[str], today: date, _: bool) -> list[Days]:
-    first = _future(today, _month(match.group("mon")), 28, None)
+    first = future(today, month_of(match.group("mon")), 28, None)
     if not first:
         return []
     first = first.replace(day=1)
-    return _one(match, first, ((first + timedelta(days=32)).replace(day=1) - first).days)
+    return one_range(match, first, ((first + timedelta(days=32)).replace(day=1) - first).days)
 
 
 def _next_days(match: re.Match[str], today: date, _: bool) -> list[Days]:
     said = match.group("n")
     count = 3 if said in {None, "few"} else 2 if said.startswith("couple") else round(number(said))
-    return _one(match, today, max(1, count * (7 if "week" in match.group() else 1)))
+    return one_range(match, today, max(1, count * (7 if "week" in match.group() else 1)))
 
 
 _Build = Callable[[re.Match[str], date, bool], list[Days]]
-_BUILDERS: tuple[tuple[re.Pattern[str], _Build], ...] = tuple(
+_BUILDERS: tuple[tuple[re.Pattern[str], _Build], ...] = ANCHORED + tuple(
     (re.compile(rf"(?<![\w'’]){p}"), b)
     for p, b in (
         (
-            rf"(?:in\s+|during\s+)?(?:the\s+)?week\s+(?:of|starting(?:\s+on)?|beginning)\s+(?P<day>(?:the\s+)?(?:{_MONTH}\s"
-            rf"+\d{{1,2}}(?:st|nd|rd|th)?|{ORDINAL}(?:\s+of\s+{_MONTH})?|\d{{1,2}}\.?\s+{_MONTH}|{_WD}))(?!\w)",
+            rf"(?:in\s+|during\s+)?(?:the\s+)?week\s+(?:of|starting(?:\s+on)?|beginning)\s+(?P<day>(?:the\s+)?(?:{MONTH}\s"
+            rf"+\d{{1,2}}(?:st|nd|rd|th)?|{ORDINAL}(?:\s+of\s+{MONTH})?|\d{{1,2}}\.?\s+{MONTH}|{WEEKDAY}))(?!\w)",
             _week_of,
         ),
         (r"(?:the\s+)?day\s+after\s+tomorrow\b|tomorrow\b|tmrw\b|today\b|yesterday\b", _relative_day),
         (rf"{_LEAD_DAY}(?:the\s+)?(?P<year>20\d\d)-(?P<m>\d{{1,2}})-(?P<d>\d{{1,2}})\b", _iso),
         (
             rf"(?:from\s+|between\s+)?(?:the\s+)?(?P<a>\d{{1,2}}(?:st|nd|rd|th)?)\s*(?:-|–|to|and|until|till|"
-            rf"through)\s*(?:the\s+)?(?P<b>\d{{1,2}}(?:st|nd|rd|th)?)\s+(?:of\s+)?(?P<mon>{_MONTH})",
+            rf"through)\s*(?:the\s+)?(?P<b>\d{{1,2}}(?:st|nd|rd|th)?)\s+(?:of\s+)?(?P<mon>{MONTH})",
             _date_range,
         ),
-        (rf"{_LEAD_DAY}(?:the\s+)?(?P<d>{ORDINAL}|\d{{1,2}}\.?)\s+(?:of\s+)?(?P<mon>{_MONTH}){_YEAR}(?!\w)", _dated),
+        (rf"{_LEAD_DAY}(?:the\s+)?(?P<d>{ORDINAL}|\d{{1,2}}\.?)\s+(?:of\s+)?(?P<mon>{MONTH}){YEAR}(?!\w)", _dated),
         (
-            rf"{_LEAD_DAY}(?P<mon>{_MONTH})\s+(?:the\s+)?(?P<d>{ORDINAL}|\d{{1,2}}(?![\d:]|\s*(?:am|"
-            rf"pm)\b)){_YEAR}(?!\w)",
+            rf"{_LEAD_DAY}(?P<mon>{MONTH})\s+(?:the\s+)?(?P<d>{ORDINAL}|\d{{1,2}}(?![\d:]|\s*(?:am|"
+            rf"pm)\b)){YEAR}(?!\w)",
             _dated,
         ),
         (r"(?P<a>\d{1,2})[/](?P<b>\d{1,2})(?:[/](?P<year>(?:20)?\d\d))?(?![\d/])", _slashed),
@@ -335,14 +270,17 @@ _BUILDERS: tuple[tuple[re.Pattern[str], _Build], ...] = tuple(
             lambda match, today, _: _slashed(match, today, True),
         ),
         (
-            rf"(?:between\s+|from\s+)(?:(?P<mod>next|this)\s+)?(?P<a>{_WD})\s+(?:and|to|till|until|through|"
-            rf"-)\s+(?P<b>{_WD})(?!\w)",
+            rf"(?:between\s+|from\s+)(?:(?P<mod>next|this)\s+)?(?P<a>{WEEKDAY})\s+(?:and|to|till|until|through|"
+            rf"-)\s+(?P<b>{WEEKDAY})(?!\w)",
             _weekday_range,
         ),
-        (rf"(?:(?P<mod>next|this)\s+)?(?P<a>{_WD})\s*(?:to|till|through|-|–)\s*(?P<b>{_WD})(?!\w)", _weekday_range),
         (
-            rf"(?:(?P<mod>next|this|coming|last|every)\s+)?(?P<list>{_WD}(?:{_LIST}{_WD})*)(?P<week>\s+week)?(?!\w"
-            rf")",
+            rf"(?:(?P<mod>next|this)\s+)?(?P<a>{WEEKDAY})\s*(?:to|till|through|-|–)\s*(?P<b>{WEEKDAY})(?!\w)",
+            _weekday_range,
+        ),
+        (
+            rf"(?:(?P<mod>next|this|coming|last|every)\s+)?(?P<list>{WEEKDAY}(?:{_LIST}{WEEKDAY})*)(?P<week>\s+week)?"
+            r"(?!\w)",
             _weekdays,
         ),
         (
@@ -357,7 +295,7 @@ _BUILDERS: tuple[tuple[re.Pattern[str], _Build], ...] = tuple(
         ),
         (r"(?:(?:this|next|the|coming)\s+)+weekend\b|weekend\b", _weekend),
         (r"(?:the\s+)?(?:rest\s+of\s+the|this|next)\s+month\b", _month_range),
-        (rf"(?:in|during|this|next)\s+(?P<mon>{'|'.join(_MONTHS)})\b(?!\s+\d)", _named_month),
+        (rf"(?:in|during|this|next)\s+(?P<mon>{'|'.join(MONTHS)})\b(?!\s+\d)", _named_month),
         (rf"(?:the\s+)?(?:next|coming)\s+(?:(?P<n>{NUMBER}|few|couple\s+of)\s+)?(?:days|weeks)\b", _next_days),
     )
 )

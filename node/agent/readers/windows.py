@@ -118,7 +118,10 @@ class When:
         if minute is None:
             return None
         if self.windows:
-            return wall_time(self.windows[0][0], minute, self.zone)
+            day = self.windows[0][0]
+            if minute == 0 and wall_time(day, 0, self.zone) <= now:
+                day += timedelta(days=1)  # tonight's midnight is the end of today
+            return wall_time(day, minute, self.zone)
         today = now.astimezone(self.zone).date()
         found = wall_time(today, minute, self.zone)
         return found if found > now else wall_time(today + timedelta(days=1), minute, self.zone)
@@ -175,6 +178,10 @@ def read_when(text: str, now: datetime, locale: Locale) -> When:
     today = now.astimezone(locale.zone).date()
     said_lengths = lengths(text)
     said_days = days(text, today, day_first=locale.day_first)
+    # "a week from Friday" names a day; its week is no length
+    said_lengths = [
+        one for one in said_lengths if one.from_now or not any(d.span.overlaps(one.span) for d in said_days)
+    ]
     said_days = [d for d in said_days if not any(d.span.overlaps(n.span) and n.from_now for n in said_lengths)]
     taken = [item.span for item in said_days] + [item.span for item in said_lengths]
     said_times = day_times(text, taken, hour24=locale.hour24)
