@@ -106,7 +106,8 @@ class OwnerDesk:
         known = {choice.value: choice for choice in Choice}
         return ConsentAnswer(
             allowed=allowed and chosen in (Choice.ONCE, Choice.CLEAR), digest=question.digest, by=_by(reply),
-            choice=known.get(chosen, Choice.ONCE) if isinstance(chosen, str) else Choice.ONCE, unanswered=reply.get("by") in (DEADLINE, NO_TERMINAL),
+            choice=known.get(chosen, Choice.ONCE) if isinstance(chosen, str) else Choice.ONCE,
+            unanswered=reply.get("by") in (DEADLINE, NO_TERMINAL),
         )
 
     async def approve(self, effect: Effect) -> Approval:

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from node.store.connection import Connection
 
-__all__ = ["Denial", "Level", "allow_again", "denials", "deny", "drop", "drop_clear", "every", "forget", "forget_conversation", "put"]
+__all__ = [
+    "Denial", "Level", "allow_again", "denials", "deny", "drop", "drop_clear", "every", "forget", "forget_conversation",
+    "put",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from fixed import FixedClock
 from pairing_node import PairingNode, open_node
 
 from node.daemon.grants import Grants
-from node.daemon.peers import REFUSAL_REMEMBERED_S, Roster
+from node.daemon.peer_work import REFUSAL_REMEMBERED_S
+from node.daemon.peers import Roster
 from node.errors import UnknownPeer, UsageError
 from node.identity import granting
 from node.identity.keystore import Identity
@@ -169,7 +170,7 @@ async def test_work_there_is_counted(house: House) -> None:
 async def test_the_guard_sees_trust_and_the_style_of_the_model(house: House) -> None:
     view = await house.roster.view(BEA, MODEL.digest)
     assert view is not None
-    assert (view.peer_id, view.name, view.trust, view.style, view.clear) == (BEA, "bea", "home", "surrogates", False)
+    assert (view.peer_id, view.name, view.trust, view.style) == (BEA, "bea", "home", "surrogates")
 
 
 async def test_a_contact_is_noted_where_and_when(house: House) -> None:
