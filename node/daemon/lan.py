@@ -7,6 +7,7 @@ from pathlib import Path
 
 import psutil
 
+from node.daemon.routes import relay_of
 from node.net.addresses import parse
 from node.net.errors import BadAddress
 
@@ -61,7 +62,10 @@ def read_neighbour(host: str) -> str | None:
 
 def may_reach(mode: str, address: str) -> bool:
     """Whether the mode lets this node talk to this address: online anywhere, lan to private, loopback, link-local and
-    .local ones, offline to none. Text that is no address may not be reached."""
+    .local ones, offline to none. Through a relay online only: nobody knows how far it goes. Text that is no address may
+    not be reached."""
+    if relay_of(address) is not None:
+        return mode == "online"
     try:
         host = parse(address).host
     except BadAddress:

@@ -16,7 +16,7 @@ from node.clock import Entropy
 from node.daemon.lan import may_reach
 from node.errors import PeerUnreachable
 from node.identity.keystore import Identity
-from node.net.addresses import parse
+from node.net.addresses import Address, parse
 from node.net.errors import AddressInUse, ListenError
 from node.net.events import Connected, NetEvent
 from node.net.gate import Gate
@@ -27,6 +27,7 @@ from protocol.frames.link import IDLE, Hello, Load
 if TYPE_CHECKING:
     from node.net.host import Network
     from node.net.links import Links
+    from node.net.relay_hop import RelayPolicy
     from node.net.streams import PeerStream
 
 __all__ = ["MODES", "Networking", "Wiring"]
@@ -52,8 +53,10 @@ class Networking:
     """Runs the network while the mode wants one. All other methods may be called at any time."""
 
     def __init__(
-        self, identity: Identity, gate: Gate, egress: Egress, entropy: Entropy, wiring: Wiring, *, mode: str
+        self, identity: Identity, gate: Gate, egress: Egress, entropy: Entropy, wiring: Wiring, *, mode: str,
+        relay: "RelayPolicy | None" = None,
     ) -> None:
+        """relay: for whom this node carries circuits; without one it speaks no relay protocol."""
         self._identity = identity
         self._gate = gate
         self._egress = egress
@@ -70,6 +73,10 @@ class Networking:
         self._any_port = False
         self._wanted: tuple[str, ...] = ()
         self._failure: ListenError | None = None
+        self._relay = relay
+        self._relays: tuple[str, ...] = ()
+        self.after_event: Callable[[NetEvent], None] = lambda event: None
+        """Told of each event after all others were."""
         self._changed = trio.Event()
         self._settled = trio.Event()
         self._switching = trio.Lock()
@@ -101,7 +108,8 @@ class Networking:
     async def _load(self) -> None:
         """Import the network library in a thread: it takes seconds, and status must answer meanwhile."""
         network, self._links_class = await trio.to_thread.run_sync(_import_network)
-        self._network = network(self._identity.seed, self._gate, self._on_stream, self._on_event)
+        self._network = network(
+            self._identity.seed, self._gate, self._on_stream, self._on_event, relay=self._relay)
 
     async def _serve(self, network: "Network") -> None:
         with trio.CancelScope() as session:
@@ -124,6 +132,7 @@ class Networking:
         self._links = self._links_class(network, self.open_channel, self._wiring.hello, self._on_event, self._entropy)
         for peer_id, known in self._wiring.known():
             self.know(peer_id, known)
+        network.known_addresses = self._links.addresses
         await nursery.start(self._links.run)
         self.stage = "ready"
         self._settled.set()
@@ -157,6 +166,7 @@ class Networking:
             log.info("closed a connection from outside the local network")
             self._nursery.start_soon(self._network.disconnect, event.peer_id)
         self._wiring.on_event(event)
+        self.after_event(event)
 
     async def set_mode(self, mode: str) -> int:
         """Switch; returns when the sockets are as the mode wants them. How many peers were connected before comes
@@ -172,6 +182,8 @@ class Networking:
             if was_on and mode != "offline":
                 for peer_id, known in self._wiring.known():
                     self.know(peer_id, known)
+                self.use_relays(self._relays)
+                await self._close_far()
                 return before
             self._settled = trio.Event()
             if self._session is not None:
@@ -185,6 +197,14 @@ class Networking:
                 hint = f"{free if isinstance(failure, AddressInUse) else ''}kith mode {mode}"
                 raise type(failure)(f"{failure.text} The mode stays offline.", hint=hint)
             return before
+
+    async def _close_far(self) -> None:
+        """End what the mode allows no longer."""
+        network = self._network
+        for peer_id in self.connected() if network is not None else ():
+            live = network.connection(peer_id) if network is not None else None
+            if live is not None and network is not None and not may_reach(self.mode, live.address):
+                await network.disconnect(peer_id)
 
     async def refresh(self, addresses: frozenset[str]) -> None:
         """The machine has these addresses now (loopback not among them): listen on those of the configured ones that
@@ -291,6 +311,38 @@ class Networking:
         if peer_id is not None:
             return (await network.connect(peer_id, addresses, timeout_s=timeout_s)).peer_id
         return (await network.meet(addresses, timeout_s=timeout_s)).peer_id
+
+    # -- ways --
+
+    def use_relays(self, relays: Sequence[str]) -> None:
+        """These present peers carry for this node; they are used in mode online."""
+        self._relays = tuple(relays)
+        if self._network is not None and self._session is not None:
+            self._network.guest.use(self._relays if self.mode == "online" else ())
+
+    def observe(self, addresses: Sequence[Address]) -> None:
+        """Where others see this node's calls come from."""
+        if self._network is not None:
+            self._network.observed = tuple(addresses)
+
+    def improve(self, peer_id: str) -> None:
+        """Something new is known of where this peer is: if it is reached through a relay, try better ways soon."""
+        if self._network is not None:
+            self._network.improver.nudge(peer_id)
+
+    def relocate(self, addresses: bytes, peer_id: str | None = None) -> None:
+        """Tell every present peer, or this one, where this node can be reached now."""
+        if self._links is not None:
+            self._links.relocate(addresses, peer_id)
+
+    def reroute(self, peer_id: str) -> None:
+        """Move the link of a peer to its better connection."""
+        if self._links is not None:
+            self._links.reroute(peer_id)
+
+    def parts(self) -> "tuple[Network, Links] | None":
+        """What runs now, to be looked at; None while there is no network."""
+        return None if self._network is None or self._links is None else (self._network, self._links)
 
     # -- channels --
 

@@ -140,9 +140,16 @@ class Links:
             for link in peer.links:
                 link.regrant(grant)
 
-    def relocate(self, addresses: bytes) -> None:
-        """Tell every present peer where this node can be reached now, and where we see it."""
+    def addresses(self, peer_id: str) -> Sequence[str]:
+        """Where a known peer is called."""
+        peer = self._peers.get(peer_id)
+        return peer.addresses if peer is not None else ()
+
+    def relocate(self, addresses: bytes, peer_id: str | None = None) -> None:
+        """Tell every present peer, or this one, where this node can be reached now, and where we see it."""
         for peer in self._peers.values():
+            if peer_id not in (None, peer.peer_id):
+                continue
             route = self._network.connection(peer.peer_id)
             seen_at = route.address if route is not None and route.via is None and not route.dialled else None
             for link in peer.links:

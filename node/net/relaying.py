@@ -59,8 +59,9 @@ class RelayGuest:
 
     @property
     def relays(self) -> tuple[str, ...]:
-        """Relays that may be tried for a call, those with a place first."""
-        return tuple(sorted(self._relays, key=lambda one: one not in self._places)[: self._limits.max_used])
+        """Relays that may be tried for a call: those with a place first, those that refused one last."""
+        ranked = sorted(self._relays, key=lambda one: (one not in self._places, one in self.problems))
+        return tuple(ranked[: self._limits.max_used])
 
     @property
     def places(self) -> frozenset[str]:

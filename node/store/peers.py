@@ -5,14 +5,14 @@ Trust is plain text here; what a level means is node.identity.trust's business.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from node.errors import NameTaken, StoreConflict
 from node.store.connection import Connection
 
 __all__ = [
-    "ADDRESS_LIMIT", "Peer", "add", "by_name", "every", "get", "remove", "rename", "seen", "set_their_trust",
+    "ADDRESS_LIMIT", "Peer", "add", "by_name", "every", "get", "located", "remove", "rename", "seen", "set_their_trust",
     "set_trust",
 ]
 
@@ -100,6 +100,19 @@ def seen(tx: Connection, peer_id: str, addresses: Sequence[str], now_ms: int) ->
         return
     kept = tuple(dict.fromkeys((*addresses, *peer.addresses)))[:ADDRESS_LIMIT]
     tx.execute("UPDATE peers SET addresses = ?, seen_ms = ? WHERE peer_id = ?", (json.dumps(kept), now_ms, peer_id))
+
+
+def located(tx: Connection, peer_id: str, addresses: Sequence[str]) -> Peer | None:
+    """Note where the peer says that it can be reached: these come first, and older ones stay behind them, up to the
+    limit. The changed row comes back; None when nothing changed, or when the peer was forgotten meanwhile."""
+    peer = get(tx, peer_id)
+    if peer is None:
+        return None
+    kept = tuple(dict.fromkeys((*addresses, *peer.addresses)))[:ADDRESS_LIMIT]
+    if kept == peer.addresses:
+        return None
+    tx.execute("UPDATE peers SET addresses = ? WHERE peer_id = ?", (json.dumps(kept), peer_id))
+    return replace(peer, addresses=kept)
 
 
 def remove(tx: Connection, peer_id: str) -> bool:
