@@ -46,12 +46,12 @@ def encode_job(job: ThinkJob) -> bytes:
     ))
 
 
-def decode_job(data: bytes, on_text: Callable[[str], Awaitable[bool]]) -> ThinkJob:
+def decode_job(data: bytes, on_text: Callable[[str], Awaitable[bool]], *, keep: bool = False) -> ThinkJob:
     """The job of a record, with somebody to read the answer. Raises msgspec.MsgspecError or ValueError."""
     job = msgspec.msgpack.decode(data, type=_Job)
     return ThinkJob(
         job.job_id, job.conversation_id, tuple(map(_part, job.parts)), on_text, place=job.place, model=job.model,
-        max_tokens=job.max_tokens, temperature=job.temperature, stop=job.stop, exact=job.exact, keep=True,
+        max_tokens=job.max_tokens, temperature=job.temperature, stop=job.stop, exact=job.exact, keep=keep,
     )
 
 

@@ -16,13 +16,13 @@ from node.agent.drafts import Draft, pick_choice
 from node.agent.errors import EmptyRequest, RequestTooLong
 from node.agent.gate import ACT_P, Band, Verdict
 from node.agent.heavy import Work, is_language, is_wordwork, lacks_means, needs_material, work_of
-from node.agent.ports import Answer, Answered, AnswerKind, AskRequest, EventSink
+from node.agent.ports import Answer, Answered, AnswerKind, AskRequest, EventSink, ThinkJob, ThinkResult
 from node.agent.readers.people import AddressBook
-from node.agent.repetition import RepeatedSteps
+from node.agent.repetition import RepeatedSteps, RepeatedText
 from node.agent.saying import ability, declined, question, which
 from node.agent.skills.registry import Skills
 from node.agent.slots import Reading, SlotReader
-from node.agent.thinking import Reasoner
+from node.agent.thinking import Reasoner, conclude
 from node.agent.tools.registry import Registry
 from node.agent.turn import AgentParts, AgentSettings, Said, Turn, asked, living_choices, plain
 from node.privacy.labels import Confidentiality, Integrity, Labeled, owner_text
@@ -76,6 +76,17 @@ class Agent:
         )
         await conversation.said(said.text, answer)
         await events.emit(Answered(answer))
+        return answer
+
+    async def finish(self, job: ThinkJob, result: ThinkResult, watch: RepeatedText) -> Answer:
+        """Keep the answer of a model's job that a restart had cut off; what was asked is in its conversation already.
+
+        Raises NoSuchConversation.
+        """
+        conversation = await Conversation.open(job.conversation_id, self._parts.conversations, self._parts.clock)
+        said = conclude(job, result, watch)
+        answer = replace(said.answer, text=said.text.value, conversation_id=conversation.conversation_id)
+        await conversation.said(said.text, answer)
         return answer
 
     # ------------------------------------------------------------ the ladder

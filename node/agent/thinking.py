@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from node.agent.heavy import answer_label, build_job, is_language, streaming
-from node.agent.ports import Answer, AnswerKind, Status, ToolFinished, ToolStarted
+from node.agent.ports import Answer, AnswerKind, Status, ThinkJob, ThinkResult, ToolFinished, ToolStarted
 from node.agent.readers.closed import pick
 from node.agent.readers.numbers import fold
 from node.agent.repetition import RepeatedText
@@ -18,10 +18,30 @@ from node.agent.tools.registry import ReadTool, ToolContext
 from node.agent.turn import AgentParts, Said, Turn, living_choices, plain
 from node.privacy.labels import Labeled
 
-__all__ = ["Reasoner"]
+__all__ = ["Reasoner", "conclude"]
 
 _READERS_OF = {"note_read": ("note", "notes"), "file_read": ("file", "document")}
 """Tools whose result can be material, and the words that must be said for it."""
+_NOT_MATERIAL = frozenset({"instruction", "history", "request"})
+
+
+def conclude(job: ThinkJob, result: ThinkResult, watch: RepeatedText) -> Said:
+    """How a turn ends whose work a model did: its text with its label, and why it ended."""
+    reason, kind = result.reason, AnswerKind.DONE
+    if watch.reason or result.finish_reason == "loop":
+        reason, kind = f"{reason}; stopped: {watch.reason or 'the model went in circles'}", AnswerKind.STOPPED
+    elif result.finish_reason == "broken":
+        kind = AnswerKind.STOPPED
+    elif result.finish_reason == "length":
+        reason = f"{reason}; cut at the length limit"
+    if job.exact and not result.exact:
+        reason = f"{reason}; not all of it in the exact lane"
+    if result.intent_id:
+        kind = AnswerKind.DRAFT
+    sources = tuple(dict.fromkeys(part.text.source for part in job.parts if part.name not in _NOT_MATERIAL))
+    return Said(answer_label(result, job), Answer(
+        "", kind, result.ran_on, reason, "", sources=sources, intent_id=result.intent_id, legs=result.legs,
+        exact=result.exact, settles=job.job_id))
 
 
 class Reasoner:
@@ -42,19 +62,15 @@ class Reasoner:
             history=turn.conversation.parts(), material=material, on_text=streaming(turn.events, watch),
             place=turn.request.place, model=turn.request.model,
         )
-        result = await self._parts.thinker.think(replace(job, wait=turn.request.wait))
-        reason, kind = result.reason, AnswerKind.DONE
+
+        async def on_note(text: str) -> None:
+            await turn.events.emit(Status(text))
+
+        job = replace(job, wait=turn.request.wait, exact=turn.request.exact, keep=True, on_note=on_note)
+        result = await self._parts.thinker.think(job)
         if watch.reason or result.finish_reason == "loop":
-            reason, kind = f"{reason}; stopped: {watch.reason or 'the model went in circles'}", AnswerKind.STOPPED
             await turn.events.emit(Status(f"Stopped: {watch.reason or 'the model went in circles'}."))
-        elif result.finish_reason == "length":
-            reason = f"{reason}; cut at the length limit"
-        if result.intent_id:
-            kind = AnswerKind.DRAFT
-        labeled = answer_label(result, job)
-        sources = tuple(dict.fromkeys(one.source for _, one in material))
-        return Said(labeled, Answer(
-            "", kind, result.ran_on, reason, "", sources=sources, intent_id=result.intent_id))
+        return conclude(job, result, watch)
 
     async def material_named(self, turn: Turn, reading: Reading) -> tuple[tuple[str, Labeled], ...] | None:
         """The note or file that language work names ("summarise the note Roof repair"), read; None when it names

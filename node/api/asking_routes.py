@@ -3,14 +3,21 @@
 HTTP in, one service call, JSON out. Must not know how a service does its work.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 from starlette.requests import Request
 
 from node.api.exchange import Counter, Row, read_body, whole_number
 from node.api.ports import AskInput
 
 __all__ = ["AskingRoutes"]
+
+
+class FollowInput(msgspec.Struct, forbid_unknown_fields=True):
+    """Body of POST /v1/answers/{id}/follow: how many characters the reader has."""
+
+    from_char: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class AskingRoutes:
@@ -27,6 +34,8 @@ class AskingRoutes:
             ("POST", "/v1/undo", self.undo),
             ("GET", "/v1/questions", self.questions),
             ("POST", "/v1/questions/{id:str}", self.answer),
+            ("GET", "/v1/answers", self.answers),
+            ("POST", "/v1/answers/{id:str}/follow", self.follow),
             ("GET", "/v1/conversations", self.conversations),
             ("GET", "/v1/conversations/{id:str}", self.conversation),
             ("DELETE", "/v1/conversations/{id:str}", self.conversation_delete),
@@ -35,6 +44,14 @@ class AskingRoutes:
     async def ask(self, request: Request) -> Any:
         asking, body = self._at.part("asking"), read_body(request, AskInput)
         return self._at.stream(lambda emit: asking.ask(body, emit))
+
+    async def answers(self, _: Request) -> Any:
+        return self._at.part("following").under_way()
+
+    async def follow(self, request: Request) -> Any:
+        following, start = self._at.part("following"), read_body(request, FollowInput)
+        name = request.path_params["id"]
+        return self._at.stream(lambda emit: following.follow(name, start.from_char, emit))
 
     async def explain(self, request: Request) -> Any:
         return await self._at.part("offloading").explain(read_body(request, AskInput))

@@ -164,7 +164,7 @@ class UnderWay:
     def taken_up(cls, kept: KeptAnswer, on_text: Callable[[str], Awaitable[bool]]) -> "UnderWay":
         """The answer of a record, as far as it came. Raises msgspec.MsgspecError, ValueError."""
         legs, starts = msgspec.msgpack.decode(kept.legs, type=tuple[list[Leg], list[int]])
-        made = cls(decode_job(kept.job, on_text))
+        made = cls(decode_job(kept.job, on_text, keep=True))
         form = None if kept.carried is None else Carried.decoded(kept.carried)
         for leg, start, stop in zip(legs, starts, [*starts[1:], len(kept.pieces)], strict=True):
             made.begin_leg(leg, carried=form)
