@@ -67,6 +67,10 @@ def _show(event: dict[str, Any], at: Session, streamed: list[str]) -> None:
 @click.option("--on", metavar="PEER", help="Run the model part on this peer.")
 @click.option("--local", is_flag=True, help="Never leave this device; fails if impossible.")
 @click.option("--model", metavar="NAME", help="Use this model.")
+@click.option("--later", is_flag=True, help="Draft it here now, and queue it for a better answer.")
+@click.option("--now", "now", is_flag=True, help="Fail rather than queue it when the peer is away.")
+@click.option("--exact", is_flag=True, help="Word for word the same, whichever machine of this model writes; slower.")
+@click.option("--attach", metavar="ID", is_flag=False, flag_value="last", help="Read along with an answer under way.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written; write nothing.")
 @json_option
 @click.pass_context
@@ -79,10 +83,23 @@ def command(
     on: str | None,
     local: bool,
     model: str | None,
+    later: bool,
+    now: bool,
+    exact: bool,
+    attach: str | None,
     dry_run: bool,
 ) -> None:
-    """Ask the agent. Text may also come from standard input."""
+    """Ask the agent. Text may also come from standard input.
+
+    When the peer named by --on is away, this device drafts an answer, exits with 5, and queues the request: see kith
+    queue.
+    """
     at = session(ctx)
+    if attach is not None:
+        if text or files or on or local:
+            raise click.UsageError("--attach takes no text and no place: the answer is under way.")
+        _finish(_read(at, f"/v1/answers/{attach}/follow", {}), at, drafted=True)
+        return
     attachments = [*map(read_file, files), *_read_stdin()]
     words = " ".join(text)
     if not words and attachments and attachments[-1]["name"] == "stdin":
@@ -91,6 +108,8 @@ def command(
         raise click.UsageError('Say what you want: kith ask "..."')
     if on and local:
         raise click.UsageError("--on and --local exclude each other.")
+    if later and (now or local):
+        raise click.UsageError("--later goes with neither --now nor --local.")
     body = {
         "text": words,
         "attachments": attachments,
@@ -99,21 +118,43 @@ def command(
         "local": local,
         "model": model,
         "dry_run": dry_run,
+        "later": later,
+        "now": now,
+        "exact": exact,
     }
+    _finish(_read(at, "/v1/ask", body), at, drafted=later)
+
+
+def _read(at: Session, path: str, body: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The answer, and the pieces of it that were shown as they came."""
     client, streamed = at.client(), list[str]()
-    answer: dict[str, Any] | None = None
-    for event in answer_questions(client.stream("/v1/ask", body), client, at):
-        if event["event"] == "answer":
-            answer = event
-        else:
+    try:
+        for event in answer_questions(client.stream(path, body), client, at):
+            if event["event"] == "answer":
+                return event, streamed
             _show(event, at, streamed)
-    if answer is None:
-        raise CommandFailure("the node ended the request without an answer", hint="See: kith logs", code="no_answer")
+    except CommandFailure as failure:
+        if streamed and failure.code == "hung_up":
+            failure.hint = f"{failure.hint}; once the node is back the answer goes on: kith ask --attach"
+        raise
+    hint = "It goes on once the node is back: kith ask --attach" if streamed else "See: kith logs"
+    raise CommandFailure("the node ended the request without an answer", hint=hint, code="no_answer")
+
+
+def _finish(read: tuple[dict[str, Any], list[str]], at: Session, *, drafted: bool) -> None:
+    """Show what is left of the answer, and where it came from. drafted: the owner expects a draft."""
+    answer, streamed = read
     if streamed:
         at.piece("\n")
     at.data("" if "".join(streamed).strip() == answer["text"].strip() else answer["text"], answer)
     at.say(f"[{cell(answer['ran_on'])}: {cell(answer['reason'])}]")
+    if answer["kind"] == "draft":
+        name = answer["intent"][:8]
+        at.say(f"[see it come: kith queue show {name}, take it back: kith queue cancel {name}]")
+        if not drafted:  # a script that named a peer must notice that another machine answered
+            raise CommandFailure("only a draft", exit_code=5, code="draft", shown=True)
     if answer["kind"] == "denied":
         raise CommandFailure("not done: you said no", exit_code=4, code="denied", shown=True)
-    if answer["kind"] == "stopped" and not streamed:  # a tool gave up; a model's answer that was cut is an answer
+    broken = any(leg["ended"] for leg in answer.get("legs", [])[-1:])
+    if answer["kind"] == "stopped" and (broken or not streamed):  # a model's answer that was cut by us is an answer
         raise CommandFailure("not done", code="stopped", shown=True)

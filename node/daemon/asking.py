@@ -4,26 +4,48 @@ node.api.ports.Asking.
 Must not know how the agent decides.
 """
 
+import hashlib
+from collections.abc import Callable
+
 from node.agent.loop import Agent
-from node.agent.ports import AUTO, LOCAL, AskRequest
+from node.agent.ports import AUTO, LOCAL, Answered, AskRequest, Event
 from node.api.ports import AskInput, Emit
 from node.api.views import UndoView
+from node.daemon.answers import Answers
 from node.daemon.conversations import Conversations
-from node.daemon.owner import ApiEventSink
+from node.daemon.drafting import DraftingThinker
+from node.daemon.owner import ApiEventSink, answer_event
+from node.daemon.queue_desk import QueueDesk
+from node.errors import UsageError
 from node.privacy.labels import Confidentiality, Integrity, Labeled
 
 __all__ = ["Asking"]
 
 
 class Asking:
-    """Puts requests to one agent."""
+    """Puts requests to one agent. A request that is queued may be tried again once its draft is stored."""
 
-    def __init__(self, agent: Agent, conversations: Conversations) -> None:
+    def __init__(
+        self, agent: Agent, conversations: Conversations, drafting: DraftingThinker, queue: QueueDesk, answers: Answers,
+        new_id: Callable[[], str],
+    ) -> None:
         self._agent = agent
         self._conversations = conversations
+        self._drafting = drafting
+        self._queue = queue
+        self._answers = answers
+        self._new_id = new_id
 
     async def ask(self, request: AskInput, emit: Emit) -> None:
-        """Run one request; the agent's own last event is the answer."""
+        """Run one request; the agent's own last event is the answer. Raises UsageError for options that exclude each
+        other."""
+        if request.later and (request.now or request.local):
+            raise UsageError("Later goes with neither now nor local.")
+        request_id = _request_id(request.key)
+        known = await self._queue.answer_to(request_id) if request_id else None
+        if known is not None:
+            await ApiEventSink(emit).emit(Answered(known))
+            return
         conversation_id = None
         if request.conversation is not None:
             conversation_id = (await self._conversations.resolve(request.conversation)).conversation_id
@@ -32,15 +54,37 @@ class Asking:
             (one.name, Labeled(one.text, Confidentiality.PERSONAL, Integrity.LOCAL, f"file:{one.name}", ()))
             for one in request.attachments
         )
-        await self._agent.ask(
-            AskRequest(
-                text=request.text, conversation_id=conversation_id, attachments=attachments,
-                place=LOCAL if request.local else request.on or AUTO, model=request.model, dry_run=request.dry_run,
-            ),
-            ApiEventSink(emit),
-        )
+        request_id = request_id or self._new_id()
+        await emit({"event": "request", "id": request_id})
+        with self._drafting.storing():
+            await self._agent.ask(
+                AskRequest(
+                    text=request.text, conversation_id=conversation_id, request_id=request_id, attachments=attachments,
+                    place=LOCAL if request.local else request.on or AUTO, model=request.model, dry_run=request.dry_run,
+                    wait="later" if request.later else "never" if request.now else "auto", exact=request.exact,
+                ),
+                _Sink(emit, self._answers),
+            )
 
     async def undo(self) -> UndoView:
         """Take back the last write."""
         text = await self._agent.approvals.undo_last()
         return UndoView(undone=text is not None, text=text or "There is nothing to undo.")
+
+
+class _Sink(ApiEventSink):
+    """Also tells those who follow the answer that it is stored."""
+
+    def __init__(self, emit: Emit, answers: Answers) -> None:
+        super().__init__(emit)
+        self._answers = answers
+
+    async def emit(self, event: Event) -> None:
+        if isinstance(event, Answered):
+            self._answers.conclude(event.answer.settles, answer_event(event.answer))
+        await super().emit(event)
+
+
+def _request_id(key: str | None) -> str:
+    """The same key gives the same id, of the form of any other; none gives a fresh one."""
+    return hashlib.blake2b(key.encode(), digest_size=16, person=b"kith-ask-key").hexdigest() if key else ""

@@ -9,7 +9,7 @@
        +- cancel, expire (from waiting, needs_consent; cancel from running too) --> cancelled, expired
 
 A settled row never changes again, so an answer is written once whatever dies in between. What was asked is erased when
-a row settles; it stands in its conversation. Jobs and questions are JSON texts; this module must not read them.
+a row settles; it stands in its conversation. Jobs are encoded, questions are JSON; this module must not read them.
 """
 
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ class Intent:
     place: str
     model: str | None
     title: str
-    job: str
+    job: bytes
     state: IntentState
     reason: str
     attempts: int
@@ -85,7 +85,7 @@ class Intent:
 
 def add(
     tx: Connection, *, intent_id: str, key: str, conversation_id: str, place: str, model: str | None, title: str,
-    job: str, reason: str, now_ms: int, expires_ms: int,
+    job: bytes, reason: str, now_ms: int, expires_ms: int,
 ) -> Intent:
     """The waiting request under this key: a new one, or the one that is there, in whatever state."""
     tx.execute(
@@ -133,7 +133,8 @@ def listed(tx: Connection, *, limit: int) -> list[Intent]:
 
 def counts(tx: Connection) -> dict[str, int]:
     """How many are in each state; "new": done and not looked at."""
-    found = {str(state): int(count) for state, count in tx.execute("SELECT state, count(*) FROM intents GROUP BY state")}
+    rows = tx.execute("SELECT state, count(*) FROM intents GROUP BY state")
+    found = {str(state): int(count) for state, count in rows}
     row = tx.execute("SELECT count(*) FROM intents WHERE state = 'done' AND seen_ms IS NULL").fetchone()
     return {**found, "new": int(row[0]) if row else 0}
 
@@ -153,7 +154,7 @@ def advance(
     over = to not in LIVE
     tx.execute(
         "UPDATE intents SET state = ?, updated_ms = ?, reason = coalesce(?, reason), attempts = attempts + ?, "
-        "job = CASE WHEN ? THEN '' ELSE job END, question = ?, allowed_digest = coalesce(?, allowed_digest) "
+        "job = CASE WHEN ? THEN x'' ELSE job END, question = ?, allowed_digest = coalesce(?, allowed_digest) "
         "WHERE intent_id = ?",
         (to.value, now_ms, reason, int(to is _S.RUNNING), over, question, allowed_digest, intent_id),
     )
@@ -170,7 +171,7 @@ def settle(tx: Connection, intent_id: str, attempt: int, turn: Turn, now_ms: int
         return None
     conversations.upgrade(tx, found.conversation_id, intent_id, turn)
     tx.execute(
-        "UPDATE intents SET state = 'done', updated_ms = ?, reason = '', job = '', question = NULL, ran_on = ? "
+        "UPDATE intents SET state = 'done', updated_ms = ?, reason = '', job = x'', question = NULL, ran_on = ? "
         "WHERE intent_id = ?", (now_ms, turn.ran_on, intent_id),
     )
     return get(tx, intent_id)
@@ -215,4 +216,6 @@ def prune(tx: Connection, before_ms: int) -> int:
 
 
 def _intent(row: Sequence[Any]) -> Intent:
-    return Intent(*row[:7], IntentState(row[7]), *row[8:])
+    values = list(row)
+    values[7] = IntentState(values[7])
+    return Intent(*values)

@@ -228,7 +228,7 @@ _INTENTS: tuple[str, ...] = (
         place TEXT NOT NULL,
         model TEXT,
         title TEXT NOT NULL,
-        job TEXT NOT NULL,
+        job BLOB NOT NULL,
         state TEXT NOT NULL CHECK (state IN (
             'waiting', 'needs_consent', 'running', 'done', 'cancelled', 'expired', 'refused', 'failed')),
         reason TEXT NOT NULL,

@@ -50,7 +50,7 @@ def tx(tmp_path: Path):
 def put(tx: Connection, name: str = "a", key: str = "", expires_ms: int = 1000) -> intents.Intent:
     return intents.add(
         tx, intent_id=name * 32, key=key or name * 32, conversation_id=TALK, place="auto", model=None, title="explain",
-        job="{}", reason="away", now_ms=5, expires_ms=expires_ms)
+        job=b"{}", reason="away", now_ms=5, expires_ms=expires_ms)
 
 
 def answer(text: str = "better", ran_on: str = "home-pc", **labels: int) -> Turn:
@@ -72,7 +72,7 @@ def test_only_the_table_s_ways_lead_on(tx: Connection, start: IntentState, to: I
     if to in MAY[start]:
         assert got is not None
         assert (got.state, got.reason, got.updated_ms) == (to, "because", 20)
-        assert (got.job == "") is (to not in LIVE)
+        assert (got.job == b"") is (to not in LIVE)
     else:
         assert got is None
         assert intents.get(tx, "a" * 32).state is start
@@ -94,7 +94,7 @@ def test_the_answer_takes_the_drafts_place_and_keeps_it(tx: Connection) -> None:
     conversations.append(tx, TALK, Turn("user", "and now?", 0, 2, 8))
     running = intents.advance(tx, intent.intent_id, S.RUNNING, 9)
     done = intents.settle(tx, intent.intent_id, running.attempts, answer(confidentiality=1, integrity=0), 50)
-    assert (done.state, done.ran_on, done.job) == (S.DONE, "home-pc", "")
+    assert (done.state, done.ran_on, done.job) == (S.DONE, "home-pc", b"")
     turns = conversations.turns(tx, TALK)
     assert [turn.text for turn in turns] == ["explain salt", "better", "and now?"]
     turn = conversations.upgraded(tx, TALK, intent.intent_id)
@@ -149,7 +149,7 @@ def test_time_runs_out_for_those_that_wait_not_for_the_one_that_runs(tx: Connect
 
 def test_found_by_start_or_key_and_cleared(tx: Connection) -> None:
     put(tx, "a", key="mine")
-    intents.add(tx, intent_id="ab" * 16, key="k", conversation_id=TALK, place="auto", model=None, title="", job="",
+    intents.add(tx, intent_id="ab" * 16, key="k", conversation_id=TALK, place="auto", model=None, title="", job=b"",
                 reason="", now_ms=6, expires_ms=9)
     assert intents.find(tx, "mine").intent_id == "a" * 32
     assert intents.find(tx, "aa").intent_id == "a" * 32
@@ -203,7 +203,7 @@ class QueueOfRequests(RuleBasedStateMachine):
         name = f"{self.made:032x}"
         now_ms = self.step()
         intents.add(self.tx, intent_id=name, key=name, conversation_id=TALK, place="auto", model=None, title="t",
-                    job="{}", reason="", now_ms=now_ms, expires_ms=now_ms + life_ms)
+                    job=b"{}", reason="", now_ms=now_ms, expires_ms=now_ms + life_ms)
         if drafted:
             draft(self.tx, name, f"draft of {name}")
         self.states[name], self.attempts[name], self.expires[name] = S.WAITING, 0, now_ms + life_ms
@@ -212,7 +212,7 @@ class QueueOfRequests(RuleBasedStateMachine):
     @rule(name=ids)
     def ask_again(self, name: str) -> None:
         again = intents.add(self.tx, intent_id="f" * 32, key=name, conversation_id=TALK, place="auto", model=None,
-                            title="t", job="{}", reason="", now_ms=self.step(), expires_ms=self.now_ms + 9)
+                            title="t", job=b"{}", reason="", now_ms=self.step(), expires_ms=self.now_ms + 9)
         if name in self.states:
             assert again.intent_id == name
         else:
@@ -264,7 +264,7 @@ class QueueOfRequests(RuleBasedStateMachine):
     def rows_are_as_the_model_says(self) -> None:
         rows = {one.intent_id: one for one in intents.listed(self.tx, limit=1000)}
         assert {name: row.state for name, row in rows.items()} == self.states
-        assert all((row.job == "") is (row.state not in LIVE) for row in rows.values())
+        assert all((row.job == b"") is (row.state not in LIVE) for row in rows.values())
 
     @invariant()
     def every_answer_stands_there_once(self) -> None:
