@@ -99,8 +99,8 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
       text of theirs beyond it is streamed first).
     - tools: what the model may call; only with a ChatPrompt, and not together with grammar or schema. Calls come as
       events and not as text; without parallel_calls the answer ends with the first one.
-    - tool_choice: "required" holds the answer to a call, "auto" leaves it to the model (a model too small to decide is
-      held to one). named_tool: this one is called, whatever tool_choice says.
+    - tool_choice: "required" holds the answer to a call, "auto" leaves it to the model (a small one whose template
+      knows nothing of tools is held to a call). named_tool: this one is called, whatever tool_choice says.
     - thinking_tokens: how long the model may think before it answers, 0 for not at all. Thoughts are told apart from
       the answer and never part of it; a model that can't think just answers.
     - thought_so_far, calls_so_far: what was told beside text_so_far; the latter only together with its ids.

@@ -86,9 +86,11 @@ def _read(request: GenerateRequest, model: Model, reader: PromptReader) -> _Read
     if not isinstance(prompt, ChatPrompt):
         return _Reading(reader.ids(prompt), MarkerVocabulary(model, ()), stops=request.stop)
     source, marks = reader.tool_format, reader.marks
+    # a small model whose template renders tools was trained to call them, and when
+    taught = source.message_shape(reader.source_text).tools_by_template
     plan = plan_calls(
         source, _tools(request), choice=NamedTool(request.named_tool) if request.named_tool else request.tool_choice,
-        parallel=request.parallel_calls, model_parameters=model.parameters)
+        parallel=request.parallel_calls, model_parameters=None if taught else model.parameters)
     thinking = request.thinking_tokens > 0 and plan.forced != "small_model"
     chat = reader.read(prompt.messages, plan.tools, thinking=thinking)
     thoughts = (marks.opening, marks.closing) if marks is not None else ()
