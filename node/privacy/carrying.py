@@ -87,23 +87,28 @@ def may_carry(carried: Carried, level: Level) -> Level:
 
 async def check_carried(
     carried: Carried, peer_id: str, texts: Sequence[Labeled], inspector: Inspector, returned: Vault,
-) -> None:
+) -> tuple[str, ...]:
     """Look at everything that would leave, with the nets as they are now. Raises HoldsSecret, HoldsPersonal.
 
-    What the peer itself wrote tells it nothing and is not looked at for names; secrets go to nobody.
+    What the peer itself wrote tells it nothing and is not looked at for names; secrets go to nobody. Detectors have no
+    part in it: they looked at the prompt before it left, and what a model wrote on its masked words holds no name of
+    the owner's but those that the vault knows. texts: the parts as they are here. The nets that could not judge them
+    come back.
     """
     if any(text.confidentiality is Confidentiality.SECRET for text in texts):
         raise HoldsSecret("labelled as secret")
     secrets = await inspector.find_secrets(carried.outgoing, returned)
     if secrets:
         raise HoldsSecret(", ".join(secrets))
+    gaps = (*inspector.missing, *dict.fromkeys(gap for text in texts for gap in inspector.gaps_of(text)))
     if carried.level is Level.CLEAR:
-        return
+        return gaps
     own = all(who == peer_id for who in carried.written_by)
     looked_at = carried.texts if own else carried.outgoing
     found = await inspector.find_personal([blank(text, carried.tokens) for text in looked_at], returned)
     if found:
         raise HoldsPersonal(f"found in what was sent or written before: {', '.join(found)}")
+    return gaps
 
 
 def spans_of(text: str, tokens: dict[str, str]) -> tuple[Replaced, ...]:

@@ -41,10 +41,9 @@ class Former:
     ) -> Outgoing:
         """The texts at this level. Raises HoldsSecret, HoldsPersonal, GuardFailed."""
         if like is not None:
-            await check_carried(like, peer.peer_id, texts, self._inspector, memory.returned)
+            gaps = await check_carried(like, peer.peer_id, texts, self._inspector, memory.returned)
             spans = tuple(spans_of(text, like.tokens) for text in like.outgoing)
-            clear = level is not Level.MASKED
-            return Outgoing(like.outgoing, spans, like.placeholders, clear, self._inspector.missing)
+            return Outgoing(like.outgoing, spans, like.placeholders, level is not Level.MASKED, gaps)
         if any(text.confidentiality is Confidentiality.SECRET for text in texts):
             raise HoldsSecret("labelled as secret")
         # what the owner typed for this peer, or shares with it, leaves as it is: there is nothing to guess

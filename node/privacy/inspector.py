@@ -83,11 +83,16 @@ class Inspector:
                 hits.append(tuple(merge([*certain, *more], part.value)) if more else certain)
                 guessed.update(
                     (Value(part.value[hit.start : hit.end], hit.type), None) for hit in hits[-1] if hit not in certain)
-                language = None if is_own_text(part) else foreign_language(part.value)
-                if language is not None:
-                    gaps[f"detectors ({language} text)" if language[0].isupper() else f"detectors ({language})"] = None
+                gaps.update((gap, None) for gap in self.gaps_of(part))
         secrets = await self.find_secrets([part.value for part in parts], returned)
         return Inspected(tuple(hits), secrets, tuple(known), tuple(guessed), (*self.missing, *gaps))
+
+    def gaps_of(self, part: Labeled) -> tuple[str, ...]:
+        """The nets that are here and cannot judge this text."""
+        language = None if is_own_text(part) or self._detectors is None else foreign_language(part.value)
+        if language is None:
+            return ()
+        return (f"detectors ({language} text)" if language[0].isupper() else f"detectors ({language})",)
 
     async def find_secrets(self, texts: Sequence[str], returned: Vault) -> tuple[str, ...]:
         """Kinds of secrets in the texts and across their seams."""

@@ -5,13 +5,16 @@ from typing import Any
 import msgspec
 import pytest
 from frame_samples import DIGEST, ID, PEER_A, PEER_B
-from guard_bench import BlindInspector, GuardBench, MemoryStream, Owner, guard_bench
+from guard_bench import BlindInspector, Chosen, GuardBench, MemoryStream, Owner, guard_bench
 
 from node.privacy.carrying import HERE, Carried, may_carry, spans_of
 from node.privacy.egress import EgressClearance, Part, PeerView
 from node.privacy.errors import ConsentRefused, HoldsPersonal, HoldsSecret, NeverForPeer, NotCleared
+from node.privacy.inspector import Inspector
 from node.privacy.labels import Confidentiality, Integrity, Labeled, owner_text
+from node.privacy.nets import SecretsNet, VaultNet
 from node.privacy.policy import Level
+from node.privacy.vault import Hit, Vault
 from protocol import names
 from protocol.frames import inference
 
@@ -96,15 +99,20 @@ async def test_a_no_for_the_next_peer_is_a_no() -> None:
 
 
 async def test_what_left_in_clear_does_not_go_to_who_may_only_get_it_masked() -> None:
-    guard = await bench()
-    clear = PeerView(PEER_A, "home-pc", "home", clear=True)
-    carried = await begun(guard, peer=clear, text="Dear Zdravka")
+    decisions = Chosen(Level.CLEAR)
+    guard = await bench(decisions=decisions)
+    carried = await begun(guard, text="Dear Zdravka")
     assert (carried.level, carried.texts[0]) == (Level.CLEAR, ASK.text.value)
+    decisions.level = None
     for peer in (FRIEND, STRANGER, HOME):
         with pytest.raises(NeverForPeer):
             await again(guard, carried, peer)
     masked = await begun(guard)     # and masked words stay masked for who might read it in clear
-    assert (await again(guard, masked, clear)).level is Level.MASKED
+    decisions.level = Level.CLEAR
+    assert (await again(guard, masked, HOME)).level is Level.MASKED
+    decisions.level = Level.NEVER
+    with pytest.raises(NeverForPeer):
+        await again(guard, masked, HOME)
 
 
 @pytest.mark.parametrize(
@@ -200,3 +208,27 @@ def test_placeholders_are_shown_where_they_stand() -> None:
     spans = spans_of("[PERSON_1] and Mara Lunt, [PERSON_1]", {"[PERSON_1]": "Zdravka", "Mara Lunt": "Jure"})
     assert [(one.start, one.token, one.type) for one in spans] == [
         (0, "[PERSON_1]", "PERSON"), (15, "Mara Lunt", "PRIVATE"), (26, "[PERSON_1]", "PERSON")]
+
+
+class Quiet:
+    """Detectors that find nothing."""
+
+    name = "detectors"
+
+    async def scan(self, text: str, returned: Vault) -> list[Hit]:
+        return []
+
+
+GERMAN = "Schreib bitte einen Brief an die Hausverwaltung, dass die Heizung seit gestern nicht mehr funktioniert."
+
+
+@pytest.mark.parametrize(("text", "questions"), [(ASK.text.value, 0), (GERMAN, 2)])
+async def test_what_the_nets_cannot_judge_is_asked_about_for_each_peer(text: str, questions: int) -> None:
+    vault = VaultNet()
+    await vault.load(VALUES)
+    guard = await guard_bench(inspector=Inspector(vault=vault, secrets=SecretsNet(), detectors=Quiet()))
+    part = Part("user", owner_text(text))
+    first = await guard.clear(part, peer=HOME, request_id=ID.hex())
+    carried = msgspec.structs.replace(first.carried(), text=SO_FAR, written_by=(PEER_A,))
+    await guard.clear(part, peer=LAPTOP, request_id=ID.hex(), like=carried)
+    assert len(guard.owner.questions) == questions
