@@ -31,6 +31,7 @@ _AGE = re.compile(
 )
 _TITLE = re.compile(r"\b(?:mr|mrs|ms|miss|mx|dr|prof|professor|sir|madam|rev|fr)\b\.?(?=\s{1,2}$)", re.IGNORECASE)
 _ACRONYM = re.compile(r"[A-Z0-9&]{1,5}s?")
+_SHORT_CAPITALS = re.compile(r"[A-Z]{1,3}")      # US, UK, and every short word where all is capital
 _JOINING = re.compile(r"[ \t]{1,2}|,[ \t]?|[ \t]?\n[ \t,>?]{0,6}")
 _NAMES = frozenset({"PERSON", "ORG", "PLACE", "NAME", "GROUP", "ADDRESS"})
 _PLACES = frozenset({"ADDRESS", "PLACE"})
@@ -55,6 +56,8 @@ def _counts(text: str, start: int, end: int, type_: str, public: PublicNames, th
         return False
     if type_ in ("ORG", "GROUP", "NAME"):
         return not _ACRONYM.fullmatch(written) and any(char.isalpha() for char in written)
+    if type_ == "PLACE" and _SHORT_CAPITALS.fullmatch(written):
+        return False
     if type_ in ("PERSON", "PLACE"):
         return any(char.isalpha() for char in written)
     return True

