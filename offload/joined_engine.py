@@ -13,6 +13,7 @@ from trio import TaskStatus
 from offload.local_engine import LocalEngine
 from offload.ports import Engine, EngineHealth, Event, GenerateRequest, ModelInfo, Prompt
 from offload.upstream import UpstreamEngine
+from offload.workload import Workload
 
 __all__ = ["JoinedEngine"]
 
@@ -22,7 +23,10 @@ class JoinedEngine:
 
     def __init__(
         self, local: LocalEngine, upstream: UpstreamEngine | None, *, default_model: str | None = None,
+        workload: Workload | None = None,
     ) -> None:
+        """workload: looks at every answer that passes."""
+        self._workload = workload
         self._local = local
         self._upstream = upstream
         self._default = default_model
@@ -33,7 +37,7 @@ class JoinedEngine:
 
     def stream(self, request: GenerateRequest) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
         """The events of one answer; leaving the context cancels it."""
-        return self._stream(request) if self._upstream else self._local.stream(request)
+        return self._stream(request) if self._upstream or self._workload else self._local.stream(request)
 
     async def models(self) -> list[ModelInfo]:
         """The models that can be asked for, the default first, then those of this device, then those broken."""
@@ -80,7 +84,11 @@ class JoinedEngine:
     @asynccontextmanager
     async def _stream(self, request: GenerateRequest) -> AsyncIterator[AsyncIterator[Event]]:
         async with (await self._engine_of(request.model)).stream(request) as events:
-            yield events
+            if self._workload is None:
+                yield events
+            else:
+                with self._workload.watch(request, events) as watched:
+                    yield watched
 
     async def _engine_of(self, wanted: str | None) -> Engine:
         """Whoever has this model; the local engine for one that nobody has: it says so."""

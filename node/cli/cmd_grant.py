@@ -45,7 +45,8 @@ def _terms(view: dict[str, Any]) -> str:
     hours = "" if view["hours"] == "all" else f", at {view['hours']} ({view['zone']})"
     infer = (
         f"{view['tokens_per_day']:,} tokens a day, {view['max_context']:,} of context, "
-        f"{view['max_concurrency']:,} at once" if "infer" in view["services"] else ", ".join(view["services"]) or "nothing"
+        f"{view['max_concurrency']:,} at once"
+        if "infer" in view["services"] else ", ".join(view["services"]) or "nothing"
     )
     return f"{infer}{hours}, until {_local(view['until'])}"
 

@@ -5,6 +5,7 @@ know how a machine is asked, how text is shown, or where anything is kept.
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -64,6 +65,10 @@ class PeersNow(Protocol):
         """Leave this peer alone for a moment, or until it greets again."""
         ...
 
+    def reserved(self, peer_id: str, seconds: float) -> AbstractContextManager[None]:
+        """The peer is at work for us for about so long: others that choose meanwhile see it."""
+        ...
+
 
 class Unasked:
     """A ConsentAsker for when nobody shall be asked: no."""
@@ -84,13 +89,16 @@ class Places:
     mode: Callable[[], str]
     default_model: Callable[[], Awaitable[ModelInfo | None]]
     go_on_at_home: bool
+    measure: Callable[[LocalView], LocalView] = lambda view: view
+    """Adds what is known of this device's speed and work."""
 
     async def here(self) -> LocalView:
         """This device, for the router."""
         model = await self.default_model()
         if model is None:
             return LocalView(self.node_name, None)
-        return LocalView(self.node_name, model.name, model.digest, model.context_tokens)
+        return self.measure(LocalView(
+            self.node_name, model.name, model.digest, model.context_tokens, warm=model.loaded))
 
 
 def could_go_on(places: Places, peer: PeerCandidate, digest: str) -> bool:
@@ -168,7 +176,8 @@ class Course:
             await self._note(f"{self._name_of(choice)} goes on with this answer.")
         try:
             if choice.where == "peer":
-                return await self._at.legs.at_peer(self._answer, self._delivery, choice, ask=ask or self._ask)
+                with self._at.peers.reserved(choice.peer_id or "", choice.expected_s):  # from the choice on
+                    return await self._at.legs.at_peer(self._answer, self._delivery, choice, ask=ask or self._ask)
             return await self._write_here()
         except AnswerBroken as broken:
             self._note_break(choice, broken)
@@ -294,7 +303,7 @@ class Course:
         if len(answer.legs) > 1:
             switched = any(leg.digest != last.digest for leg in answer.legs)
             model = f" with another model, {last.model}" if switched else ""
-            stopped = [f"{leg.ran_on} {leg.ended}" for leg in answer.legs[:-1]]
+            stopped = [f"{leg.ran_on} was cut off ({leg.ended})" for leg in answer.legs[:-1]]
             reason = "; ".join([*(self._tried or stopped), f"{last.ran_on} went on from there{model}"])
         elif self._tried and self._breaks:
             reason = "; ".join(self._tried)

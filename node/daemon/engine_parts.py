@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import trio
+
 from node.clock import Entropy
 from node.config import Config
 from node.errors import ConfigError
@@ -18,6 +20,7 @@ from offload.local_engine import LocalEngine
 from offload.model_host import HostLimits
 from offload.upstream import UpstreamEngine, UpstreamSettings
 from offload.upstream_place import parse_place
+from offload.workload import Workload
 
 __all__ = ["EngineParts", "build_engine"]
 
@@ -33,6 +36,7 @@ class EngineParts:
     engine: JoinedEngine
     model_folders: list[Path]
     elsewhere: UpstreamSettings | None
+    workload: Workload
 
 
 def _upstream_settings(config: Config) -> UpstreamSettings | None:
@@ -66,5 +70,6 @@ def build_engine(config: Config, paths: Paths, identity: Identity, entropy: Entr
         threads=settings.threads or None, most_loaded=MOST_LOADED_MODELS,
         vault=KvVault(paths.kv_dir, identity.subkey("engine-files"), entropy.bytes),
     )
-    engine = JoinedEngine(local, nearby, default_model=settings.default or None)
-    return EngineParts(engine, model_folders, upstream if elsewhere else None)
+    workload = Workload(trio.current_time)
+    engine = JoinedEngine(local, nearby, default_model=settings.default or None, workload=workload)
+    return EngineParts(engine, model_folders, upstream if elsewhere else None, workload)

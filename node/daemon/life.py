@@ -123,7 +123,7 @@ class Node:
             for run in (
                 parts.engine.run, parts.scan.run, parts.detecting.run, parts.deliverer.run, parts.receipts.run,
                 parts.ledger_upkeep.run,
-                parts.reaching.run, parts.serving.run,
+                parts.reaching.run, parts.serving.run, parts.adverts.run,
             ):
                 await nursery.start(run)
             if parts.outside is not None:

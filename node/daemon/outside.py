@@ -10,7 +10,7 @@ import hashlib
 import ipaddress
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import date
 
@@ -24,7 +24,7 @@ from node.errors import PeerUnreachable
 from node.privacy.policy import PeerView
 from offload.ports import OutsideClearance
 from offload.quota import QuotaBook
-from offload.router import PeerCandidate
+from offload.router import Offer, PeerCandidate
 from offload.server import InferenceServer
 from offload.upstream import UpstreamEngine, UpstreamSettings
 from offload.upstream_errors import OutsideRefused
@@ -73,13 +73,13 @@ class Outside:
         self._own_id = own_id
         self._engine = UpstreamEngine(settings, guard=self)
         self._server = InferenceServer(self._engine, self, QuotaBook(_Uncounted(), lambda: date.min))
-        self._models: tuple[tuple[str, str, int], ...] = ()
+        self._models: tuple[Offer, ...] = ()
         self._state = _State()
         self._nursery: trio.Nursery | None = None
 
     async def run(self, *, task_status: TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until cancelled."""
-        self._models = tuple((one.name, one.digest, one.context_tokens) for one in await self._engine.models())
+        self._models = tuple(Offer(one.name, one.digest, one.context_tokens) for one in await self._engine.models())
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
@@ -123,6 +123,10 @@ class Outside:
             self._state.refusal, self._state.refused_until_s = code, trio.current_time() + _REFUSAL_REMEMBERED_S
         else:
             self._peers.note_refusal(peer_id, code)
+
+    def reserved(self, peer_id: str, seconds: float) -> AbstractContextManager[None]:
+        """It is at work for us for about so long."""
+        return nullcontext() if peer_id == self.peer_id else self._peers.reserved(peer_id, seconds)
 
     def started(self, peer_id: str) -> None:
         """One more request is at work there."""

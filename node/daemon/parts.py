@@ -24,6 +24,7 @@ from node.api.events import Events
 from node.api.questions import Questions
 from node.clock import new_id
 from node.config import Config, set_value
+from node.daemon.adverts import Adverts
 from node.daemon.answers import Answers
 from node.daemon.composition import Composition
 from node.daemon.conversations import Conversations
@@ -110,6 +111,7 @@ class Parts:
     restarted: Restarted
     roster: Roster
     serving: Serving
+    adverts: Adverts
     deliverer: Deliverer
     outbox: Outbox
     agent: Agent
@@ -199,6 +201,8 @@ def build_parts(
     grants = Grants(book, clock)
     roster = Roster(database, book, grants, clock, style_of)
     serving = Serving(name, engine, grants, roster)
+    adverts = Adverts(built.workload, database)
+    adverts.tell, serving.speed_of = serving.tell_load, adverts.speed_of
     gate = Gate()
     reaching = Reaching(
         identity, settings.net, grants, roster, database, AnswerAccounts(ledger), egress.traffic, clock, fresh_id,
@@ -230,7 +234,7 @@ def build_parts(
         node_name=name, engine=engine, egress=egress, peers=outside or roster,
         open_channel=outside.open_channel if outside else networking.open_channel, ask=consent,
         mode=lambda: networking.mode, default_model=shelf.default, answers=answers,
-        go_on_at_home=settings.offload.go_on_at_home,
+        go_on_at_home=settings.offload.go_on_at_home, measure=adverts.measure,
     )
     queued = build_queue(
         thinker, consent, database=database, roster=roster, settings=settings, events=events, clock=clock,
@@ -317,7 +321,7 @@ def build_parts(
     )
     return Parts(
         engine=engine, scan=scan, detecting=detecting, gate=gate, networking=networking, mode_desk=mode_desk,
-        roster=roster, serving=serving,
+        roster=roster, serving=serving, adverts=adverts,
         deliverer=deliverer, outbox=Outbox(database, egress, clock, entropy), agent=agent,
         conversations=conversations, ledger=ledger, decisions=privacy.decisions,
         privacy_desk=PrivacyDesk(privacy.decisions, roster, inspector, conversations.resolve),

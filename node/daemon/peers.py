@@ -7,6 +7,7 @@ a peer is here while its link beats. Must not know streams or what is asked of a
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import trio
@@ -17,16 +18,18 @@ from node.api.views import PingView
 from node.clock import Clock, from_ms, to_ms
 from node.daemon.grants import Grants
 from node.daemon.networking import Networking
+from node.daemon.peer_work import PeerWork, Presence
+from node.daemon.routes import relay_of, route_words
 from node.errors import PeerUnreachable, StoreConflict, UsageError
 from node.identity.peerbook import PeerBook, pick
 from node.identity.trust import Trust
-from node.net.events import GrantReceived, LinkDown, LinkUp, ModelsAdvertised
+from node.net.events import GrantReceived, LinkDown, LinkUp, ModelsAdvertised, Rerouted
 from node.privacy.policy import PeerView
 from node.store import mail, peers
 from node.store.database import Database
 from node.store.peers import Peer
 from offload.router import PeerCandidate
-from protocol.frames.link import IDLE, Load, ModelAdvert
+from protocol.frames.link import ModelAdvert
 
 __all__ = ["Presence", "Roster"]
 
@@ -37,27 +40,7 @@ async def _nothing(peer_id: str) -> None:
     """No service runs for a peer yet."""
 
 
-REFUSAL_REMEMBERED_S = 10.0
 _OWN = (Trust.SELF, Trust.HOME)
-
-
-@dataclass(slots=True)
-class Presence:
-    """A peer that is here."""
-
-    address: str
-    rtt_ms: float
-    models: tuple[ModelAdvert, ...]
-    capabilities: frozenset[str]
-    """What the peer lets this node do."""
-    load: Load = IDLE
-    load_at_s: float = 0.0
-
-
-@dataclass(slots=True)
-class _Refusal:
-    words: str
-    until_s: float
 
 
 @dataclass(slots=True)
@@ -67,8 +50,6 @@ class _State:
     row: Peer
     presence: Presence | None = None
     served: frozenset[str] = frozenset()
-    refusal: _Refusal | None = None
-    in_flight: int = 0
 
 
 class Roster:
@@ -87,11 +68,14 @@ class Roster:
         self._states: dict[str, _State] = {}
         self.networking: Networking | None = None
         self._arrived = trio.Event()
+        self.work = PeerWork(grants, clock)
         self.end_streams: Callable[[str], Awaitable[None]] = _nothing
         """Ends what runs for a peer and tells it why, before its connection is dropped. Bounded."""
         self.review_streams: Callable[[str], Awaitable[None]] = _nothing
         """Ends what runs for a peer and does not fit its grant any more, and tells it why. Bounded."""
         self.on_change: Callable[[str, bool], None] = lambda peer_id, present: None
+        self.on_offer: Callable[[], None] = lambda: None
+        """Rung when a present peer offers other models, or lets this node do other things."""
 
     async def load(self) -> None:
         """Read every paired peer and its grants."""
@@ -132,12 +116,21 @@ class Roster:
         state = self._states.get(event.peer_id)
         if state is None:
             return
-        state.refusal = None
+        self.work.forgive(event.peer_id)
         self._grants.receive(event.peer_id, event.hello.grant)
-        state.presence = Presence(event.address, event.rtt_ms, event.hello.models, frozenset(event.hello.capabilities))
+        state.presence = Presence(
+            event.address, event.rtt_ms, event.hello.models, frozenset(event.hello.capabilities),
+            dialled=event.dialled and relay_of(event.address) is None,
+        )
         self._arrived.set()
         self._arrived = trio.Event()
         self.on_change(event.peer_id, True)
+
+    def rerouted(self, event: Rerouted) -> None:
+        """A peer that is here through a relay is connected directly now."""
+        state = self._states.get(event.peer_id)
+        if state is not None and state.presence is not None:
+            state.presence.address, state.presence.dialled = event.address, event.dialled
 
     def link_down(self, event: LinkDown) -> None:
         """The peer is gone."""
@@ -151,15 +144,18 @@ class Roster:
         """The peer serves other models now, or is more or less busy."""
         state = self._states.get(event.peer_id)
         if state is not None and state.presence is not None:
+            others = state.presence.models != event.models
             state.presence.models, state.presence.load = event.models, event.load
             state.presence.load_at_s = self._clock.monotonic_s()
+            if others:
+                self.on_offer()
 
     def grant_heard(self, event: GrantReceived) -> None:
         """The peer decided anew what this node may do there. What it refused before may be granted now."""
         state = self._states.get(event.peer_id)
         if state is None:
             return
-        state.refusal = None
+        self.work.forgive(event.peer_id)
         grant = self._grants.receive(event.peer_id, event.grant)
         if state.presence is not None:
             state.presence.capabilities = frozenset(grant.services if grant is not None else ())
@@ -176,7 +172,7 @@ class Roster:
         state = self._states.get(peer_id)
         if state is None or state.presence is None:
             return
-        address = [state.presence.address] if state.presence.address else []
+        address = [state.presence.address] if state.presence.address and state.presence.dialled else []
         await self._database.write(peers.seen, peer_id, address, to_ms(self._clock.now()))
         row = await self._book.get(peer_id)
         if row is not None:
@@ -265,35 +261,26 @@ class Roster:
 
     def candidates(self) -> tuple[PeerCandidate, ...]:
         """Every paired peer as it could compute for us at this moment."""
-        return tuple(self._candidate(state) for state in self._states.values())
-
-    def _candidate(self, state: _State) -> PeerCandidate:
-        here = state.presence
-        models = tuple((m.name, m.digest, m.context_tokens) for m in here.models) if here else ()
-        refusal = state.refusal
-        if refusal is not None and refusal.until_s <= self._clock.monotonic_s():
-            refusal = state.refusal = None
-        allowed = here is not None and "infer" in here.capabilities
-        return PeerCandidate(
-            state.row.peer_id, state.row.name, state.row.trust, here is not None, allowed, models,
-            refusal.words if refusal else "", state.in_flight,
-        )
+        return tuple(self.work.candidate(state.row, state.presence) for state in self._states.values())
 
     def note_refusal(self, peer_id: str, words: str) -> None:
         """Leave this peer alone for a moment."""
-        state = self._states.get(peer_id)
-        if state is not None:
-            state.refusal = _Refusal(words, self._clock.monotonic_s() + REFUSAL_REMEMBERED_S)
+        if peer_id in self._states:
+            self.work.note_refusal(peer_id, words)
+
+    def reserved(self, peer_id: str, seconds: float) -> AbstractContextManager[None]:
+        """The peer is at work for us for about so long: others that choose meanwhile see it."""
+        return self.work.reservations.hold(peer_id, seconds)
 
     def started(self, peer_id: str) -> None:
         """One more request is at work there."""
         if peer_id in self._states:
-            self._states[peer_id].in_flight += 1
+            self.work.started(peer_id)
 
     def ended(self, peer_id: str) -> None:
         """One request less."""
         if peer_id in self._states:
-            self._states[peer_id].in_flight -= 1
+            self.work.ended(peer_id)
 
     # -- for the owner --
 
@@ -305,7 +292,8 @@ class Roster:
         row, here = state.row, state.presence
         count = waiting.get(row.peer_id, 0)
         if here is not None:
-            route = f"direct {here.address or 'inbound'} {here.rtt_ms:.1f} ms"
+            at = "" if relay_of(here.address) else f" {here.address or 'inbound'}"
+            route = f"{route_words(here.address, self.name_of)}{at} {here.rtt_ms:.1f} ms"
         else:
             route = "offline" + (f"; {count} messages wait" if count else "")
         return PeerScreen(
@@ -345,7 +333,8 @@ class Roster:
         if state is not None and state.presence is not None:
             state.presence.rtt_ms = rtt_ms
         return PingView(
-            peer=self.name_of(peer_id), peer_id=peer_id, rtt_ms=round(rtt_ms, 3), route="direct", transport="tcp",
+            peer=self.name_of(peer_id), peer_id=peer_id, rtt_ms=round(rtt_ms, 3),
+            route=route_words(address, self.name_of), transport="circuit" if relay_of(address) else "tcp",
             address=address,
         )
 
@@ -364,6 +353,7 @@ class Roster:
         self._grants.drop(peer_id)
         row = await self._book.forget(peer_id)
         self._states.pop(peer_id, None)
+        self.work.drop(peer_id)
         return row.name
 
     async def cut(self, peer_id: str) -> None:

@@ -10,6 +10,7 @@ from importlib.metadata import version
 
 import trio
 
+from node.daemon.adverts import advert_of
 from node.daemon.grants import Grants
 from node.daemon.networking import Networking
 from node.daemon.peers import Roster
@@ -20,9 +21,10 @@ from node.net.events import GrantReceived, LinkDown, LinkUp, ModelsAdvertised, N
 from node.privacy.receipts import ReceiptDesk
 from offload.model_server import ModelServer
 from offload.ports import Engine
+from offload.prediction import UNKNOWN, Speed
 from offload.server import InferenceServer
 from protocol.channel import FrameChannel
-from protocol.frames.link import Hello, ModelAdvert
+from protocol.frames.link import Hello, Load, ModelAdvert
 from protocol.grants import Grant, Service, permits
 from protocol.names import INFER, LINK, MAIL, MODEL, PAIR, PROTOCOLS, QUERY, RECEIPT
 from search.server import QueryServer
@@ -49,6 +51,8 @@ class Serving:
         self._routes: dict[str, Callable[[FrameChannel], Awaitable[None]]] = {}
         self._deliverer: Deliverer | None = None
         self._receipts: ReceiptDesk | None = None
+        self.speed_of: Callable[[str], Speed] = lambda digest: UNKNOWN
+        """How fast this node's engine is with a model."""
         self.on_contact: Callable[[str], Awaitable[None]] = self._roster.note_contact
         """What is written down of a peer that has just greeted."""
 
@@ -103,10 +107,17 @@ class Serving:
         if self._networking is not None:
             self._networking.readvertise()
 
+    async def tell_load(self, load: Load) -> None:
+        """Tell peers how busy this node is now, and how fast."""
+        await self.refresh_adverts()
+        if self._networking is not None and not self._leaving:
+            self._networking.load = load
+            self._networking.readvertise()
+
     async def refresh_adverts(self) -> bool:
         """Read what the engine can serve; True when it changed."""
         found = tuple(
-            ModelAdvert(info.name, info.digest, max(1, info.context_tokens), info.loaded)
+            advert_of(info, self.speed_of(info.digest))
             for info in await self._engine.models() if not info.broken
         )
         if self._leaving:

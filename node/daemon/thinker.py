@@ -20,7 +20,8 @@ from node.privacy.consent import ConsentAsker
 from node.privacy.egress import Egress
 from node.store.answers import KeptPiece
 from offload.ports import Engine, ModelInfo
-from offload.router import Choice, JobNeeds, choose
+from offload.prefix_book import PrefixBook
+from offload.router import Choice, JobNeeds, LocalView, choose
 
 __all__ = ["AnswerKeeper", "OpenChannel", "PeerDirectory", "ThinkFailed", "Thinker"]
 
@@ -73,8 +74,9 @@ class Thinker:
         default_model: Callable[[], Awaitable[ModelInfo | None]],
         answers: AnswerKeeper | None = None,
         go_on_at_home: bool = True,
+        measure: Callable[[LocalView], LocalView] = lambda view: view,
     ) -> None:
-        """answers: None keeps nothing over a restart. go_on_at_home: an answer that begins here while the owner's other
+        """measure: adds what is known of this device's speed and work. answers: None keeps nothing over a restart. go_on_at_home: an answer that begins here while the owner's other
         machine is away goes on there once it is back, if it serves the same model and nobody has to be asked."""
         self._peers = peers
         self._answers = answers
@@ -82,7 +84,8 @@ class Thinker:
             node_name=node_name, engine=engine, egress=egress, peers=peers, open_channel=open_channel, ask=ask,
             note_leg=self._note_leg,
         )
-        self._places = Places(node_name, legs, egress, peers, mode, default_model, go_on_at_home)
+        self._places = Places(node_name, legs, egress, peers, mode, default_model, go_on_at_home, measure)
+        self._prefixes = PrefixBook(trio.current_time)
 
     async def think(self, job: ThinkJob) -> ThinkResult:
         """The finished answer. Raises KithError when it can run nowhere, or not where the owner said."""
@@ -137,6 +140,8 @@ class Thinker:
         if failure is not None:
             raise failure
         assert result is not None
+        if answer.legs:
+            self._note_reading(answer)
         return result
 
     async def _note_leg(self, answer: UnderWay) -> None:
@@ -146,7 +151,19 @@ class Thinker:
     def _needs(self, job: ThinkJob) -> JobNeeds:
         place = job.place if job.place in (AUTO, LOCAL) else self._peers.find(job.place)
         chars = sum(len(part.text.value) for part in job.parts)
-        return JobNeeds(place, chars // CHARS_PER_TOKEN + 64, job.max_tokens, job.model)
+        texts = [part.text.value for part in job.parts]
+        return JobNeeds(
+            place, chars // CHARS_PER_TOKEN + 64, job.max_tokens, job.model,
+            self._prefixes.held(job.conversation_id, texts), self._prefixes.last(job.conversation_id),
+        )
+
+    def _note_reading(self, answer: UnderWay) -> None:
+        """The machine that wrote last has read the prompt, and has its own answer at hand."""
+        texts = [*(part.text.value for part in answer.job.parts), answer.shown]
+        last = answer.legs[-1]
+        self._prefixes.note(
+            answer.job.conversation_id, (last.peer_id, last.digest), texts,
+            [len(text) // CHARS_PER_TOKEN for text in texts])
 
     def _anyone_for(self, digest: str) -> bool:
         return any(could_go_on(self._places, peer, digest) for peer in self._peers.candidates())

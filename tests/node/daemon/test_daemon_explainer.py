@@ -13,9 +13,9 @@ from node.daemon.explainer import Explainer
 from node.daemon.thinker import Thinker
 from node.errors import UnknownPeer
 from offload.ports import EngineHealth, ModelInfo
-from offload.router import PeerCandidate
+from offload.router import Offer, PeerCandidate
 
-BIG = ("qwen-7b", "a" * 64, 8192)
+BIG = Offer("qwen-7b", "a" * 64, 8192)
 MODEL = ModelInfo(name="smollm2", digest="d" * 64, size_bytes=1, context_tokens=2048)
 
 

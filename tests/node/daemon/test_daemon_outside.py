@@ -42,6 +42,9 @@ class NoPeers:
 
     started = ended = note_refusal
 
+    def reserved(self, peer_id, seconds):
+        raise AssertionError
+
 
 class Household:
     """A thinker without a model of its own, and the engine elsewhere."""
@@ -204,7 +207,7 @@ async def test_nobody_elses_prompt_passes(tmp_path, monkeypatch):
 async def test_it_stands_behind_the_paired_peers_under_its_own_name(tmp_path, monkeypatch):
     async with household(tmp_path, monkeypatch) as home:
         (own,) = home.outside.candidates()
-        assert (own.name, own.trust, own.models[0][0]) == (HOST, "friend", "big")
+        assert (own.name, own.trust, own.models[0].name) == (HOST, "friend", "big")
         assert home.outside.find(HOST) == own.peer_id
         with pytest.raises(UnknownPeer):
             home.outside.find("someone")

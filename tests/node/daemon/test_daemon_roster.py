@@ -118,7 +118,8 @@ async def test_a_peer_is_here_while_its_link_beats(house: House) -> None:
     house.up(BEA, "infer", "search")
     assert house.roster.is_present(BEA)
     one = house.candidate()
-    assert (one.connected, one.grants_infer, one.models) == (True, True, (("smollm2", MODEL.digest, 2048),))
+    assert (one.connected, one.grants_infer, [(m.name, m.digest, m.context_tokens) for m in one.models]) == (
+        True, True, [("smollm2", MODEL.digest, 2048)])
     assert house.roster.granting("search") == [BEA]
     assert house.roster.granting("mail") == []
     house.roster.models_changed(ModelsAdvertised(BEA, ()))
@@ -191,7 +192,7 @@ async def test_the_screen_says_how_a_peer_is_reached(house: House) -> None:
     await house.node.database.write(queue)
     house.up(BEA, "infer", rtt_ms=3.14)
     (bea, cara) = await house.roster.all()
-    assert (bea.connected, bea.route, bea.model) == (True, f"direct {ADDRESS} 3.1 ms", "smollm2")
+    assert (bea.connected, bea.route, bea.model) == (True, f"lan {ADDRESS} 3.1 ms", "smollm2")
     assert (cara.connected, cara.route, cara.waiting_messages) == (False, "offline; 1 messages wait", 1)
     entries = await house.roster.peers()
     assert [(one.name, one.trust) for one in entries] == [("bea", "home"), ("cara", "friend")]

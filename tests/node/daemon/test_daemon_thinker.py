@@ -4,6 +4,7 @@ Real guard, real drivers on both sides over streams in memory; engines play scri
 reached it, and it must never be a name.
 """
 
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import date
@@ -109,6 +110,10 @@ class Peers:
     def note_refusal(self, peer_id: str, words: str) -> None:
         self.notes.append((peer_id, words))
         self.refused = words
+
+    def reserved(self, peer_id: str, seconds: float) -> contextlib.AbstractContextManager[None]:
+        assert (peer_id, seconds > 0) == (BOB, True)
+        return contextlib.nullcontext()
 
     def started(self, peer_id: str) -> None:
         self.at_work += 1

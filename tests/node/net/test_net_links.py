@@ -44,8 +44,9 @@ class World:
         self.links = Links(self, self.open_channel, self.hello, self.events.append, SeededEntropy())
 
     def hello(self, _peer: str) -> Hello:
-        return Hello(node_name="alice", software="0.1.0", versions=(LINK,), capabilities=self.capabilities, models=self.models,
-                     grant=self.grant)
+        return Hello(
+            node_name="alice", software="0.1.0", versions=(LINK,), capabilities=self.capabilities, models=self.models,
+            grant=self.grant)
 
     async def connect(self, peer_id: str, addresses: Sequence[str], *, timeout_s: float) -> FakeRoute:
         await trio.lowlevel.checkpoint()
