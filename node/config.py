@@ -9,6 +9,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
+from datetime import time
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +20,7 @@ from offload.upstream_place import parse_place
 
 __all__ = [
     "Config", "Explained", "IntentsConfig", "LogConfig", "MailConfig", "ModelsConfig", "ModesConfig", "NetConfig",
-    "NodeConfig", "OffloadConfig", "Origin", "SearchConfig", "Settings", "SourcesConfig", "UpstreamConfig",
+    "NodeConfig", "OffloadConfig", "Origin", "RemindersConfig", "SearchConfig", "Settings", "SourcesConfig", "UpstreamConfig",
     "known_keys", "load", "parse", "set_value",
 ]
 
@@ -139,6 +140,24 @@ class IntentsConfig:
         "auto", "tell you on the desktop that an answer came, without its text; auto: where there is a display")
 
 
+def _quiet(value: str) -> str | None:
+    if not value:
+        return None
+    begin, dash, end = value.partition("-")
+    try:
+        good = bool(dash) and time.fromisoformat(begin.strip()) != time.fromisoformat(end.strip())
+    except ValueError:
+        good = False
+    return None if good else "must be two times of day such as 22:00-07:00"
+
+
+@dataclass(frozen=True, slots=True)
+class RemindersConfig:
+    """When you are told."""
+
+    quiet: str = _setting("", "hours in which no reminder is told, such as 22:00-07:00; told right after", _quiet)
+
+
 @dataclass(frozen=True, slots=True)
 class ModelsConfig:
     """Models on this machine."""
@@ -168,7 +187,8 @@ class UpstreamConfig:
     kind: Literal["llama.cpp", "vllm", "ollama", "other"] = _setting("other", "which program it is")
     models: tuple[str, ...] = _setting(
         (), "NAME or NAME=NAME_THERE; empty: all that it lists, which is asked on this machine only", _model_names)
-    key_file: str = _setting("", "file of mode 0600 with the key it wants; empty: none", _folders)
+    key: str = _setting("", "name of the key it wants, as stored by kith secrets add; empty: none")
+    key_file: str = _setting("", "file of mode 0600 with that key instead; better: kith secrets add", _folders)
     ca_file: str = _setting("", "certificates to trust for https; empty: the system's", _folders)
     context_tokens: int = _setting(4096, "its context when it does not say", _within(512, 1_048_576))
 
@@ -238,6 +258,7 @@ class Settings:
     net: NetConfig = field(default_factory=NetConfig)
     modes: ModesConfig = field(default_factory=ModesConfig)
     intents: IntentsConfig = field(default_factory=IntentsConfig)
+    reminders: RemindersConfig = field(default_factory=RemindersConfig)
     models: ModelsConfig = field(default_factory=ModelsConfig)
     offload: OffloadConfig = field(default_factory=OffloadConfig)
     upstream: UpstreamConfig = field(default_factory=UpstreamConfig)

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from node.errors import KithError
 
-__all__ = ["ConsoleFormatter", "JsonFormatter", "RedactingFilter", "set_up"]
+__all__ = ["ConsoleFormatter", "JsonFormatter", "RedactingFilter", "scrub_with", "set_up"]
 
 OWN_LOGGERS = ("node", "protocol", "offload", "search")
 _VALUE_LIMIT_CHARS = 120
@@ -44,6 +44,7 @@ class RedactingFilter(logging.Filter):
                 record.exc_text, record.exc_info = self._trace(record.exc_info), None
             if scrub := self.scrub:
                 record.msg = scrub(record.msg)
+                record.exc_text = scrub(record.exc_text) if record.exc_text else record.exc_text
         except Exception as error:  # a line that cannot be cleaned is not written, and must not stop its writer either
             record.msg, record.args, record.exc_info = f"(a log line was left out: {type(error).__name__})", None, None
             record.exc_text = None
@@ -115,6 +116,14 @@ def set_up(
         logging.getLogger(name).setLevel(level.upper())
     logging.raiseExceptions = False  # a full disk must not print half lines over the owner's screen
     return redact
+
+
+def scrub_with(scrub: Scrub | None) -> None:
+    """Let one more net look at every line of the handlers that set_up() made; None: no more."""
+    for handler in logging.getLogger().handlers:
+        for redact in handler.filters if getattr(handler, "made_here", False) else ():
+            if isinstance(redact, RedactingFilter):
+                redact.scrub = scrub
 
 
 class _PrivateFileHandler(logging.handlers.RotatingFileHandler):

@@ -7,7 +7,7 @@ dialled, what the guard decides, or the node.
 
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +41,7 @@ from offload.upstream_http import Exchange, HttpLimits
 from offload.upstream_key import read_key
 from offload.upstream_outside import Plain, cleared
 from offload.upstream_place import parse_place
+from offload.upstream_tools import MOST_CALLS
 from offload.upstream_wire import Listed, decode_models, decode_rendered, decode_tokens, refusal
 
 __all__ = ["UpstreamEngine", "UpstreamSettings"]
@@ -57,13 +58,15 @@ class UpstreamSettings:
     """Where the server is and what it is.
 
     models: name here -> name there; empty: all that a server on this machine lists, under its own names.
-    context_tokens: what to assume when the server does not say.
+    context_tokens: what to assume when the server does not say. key: gives the key it wants, each time anew; raises
+    UpstreamMisconfigured. key_file: where it lies instead.
     """
 
     url: str
     kind: ServerKind = "other"
     models: Mapping[str, str] = field(default_factory=dict)
     key_file: Path | None = None
+    key: Callable[[], Awaitable[str]] | None = None
     ca_file: Path | None = None
     context_tokens: int = 4096
     limits: HttpLimits = field(default_factory=HttpLimits)
@@ -191,7 +194,9 @@ class UpstreamEngine:
     async def _open(self, call: Call, clearance: OutsideClearance, *, method: str = "POST") -> Exchange:
         settings = self._settings
         headers = [("Accept", "text/event-stream, application/json"), ("Content-Type", "application/json")]
-        if settings.key_file is not None:
+        if settings.key is not None:
+            headers.append(("Authorization", f"Bearer {await settings.key()}"))
+        elif settings.key_file is not None:
             key = await trio.to_thread.run_sync(read_key, settings.key_file)
             headers.append(("Authorization", f"Bearer {key}"))
         clearance.count(call.body)
@@ -206,7 +211,9 @@ class UpstreamEngine:
             self._running += 1
             stack.callback(self._ended)
             try:
-                answer = UpstreamAnswer(request.max_tokens, await self._begin(request, stack))
+                answer = UpstreamAnswer(
+                    request.max_tokens, await self._begin(request, stack),
+                    most_calls=MOST_CALLS if request.parallel_calls else 1)
             except EngineError as error:
                 answer = FailedAnswer(error)
             yield answer

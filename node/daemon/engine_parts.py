@@ -11,14 +11,16 @@ import trio
 
 from node.clock import Entropy
 from node.config import Config
-from node.errors import ConfigError
+from node.errors import ConfigError, KithError
 from node.identity.keystore import Identity
 from node.paths import Paths
+from node.privacy.credentials import CredentialStore
 from offload.joined_engine import JoinedEngine
 from offload.kv_vault import KvVault
 from offload.local_engine import LocalEngine
 from offload.model_host import HostLimits
 from offload.upstream import UpstreamEngine, UpstreamSettings
+from offload.upstream_errors import UpstreamMisconfigured
 from offload.upstream_place import parse_place
 from offload.workload import Workload
 
@@ -39,9 +41,15 @@ class EngineParts:
     workload: Workload
 
 
-def _upstream_settings(config: Config) -> UpstreamSettings | None:
+def _upstream_settings(config: Config, credentials: CredentialStore) -> UpstreamSettings | None:
     """The engine of another program, when one is set. Raises ConfigError for one elsewhere whose models are not named.
     """
+    async def key() -> str:
+        try:
+            return await credentials.use(wanted.key, "upstream")
+        except KithError as error:
+            raise UpstreamMisconfigured(f"The key of upstream.key is not there: {error.text}") from error
+
     wanted = config.settings.upstream
     if not wanted.url:
         return None
@@ -53,13 +61,16 @@ def _upstream_settings(config: Config) -> UpstreamSettings | None:
         key_file=Path(wanted.key_file).expanduser() if wanted.key_file else None,
         ca_file=Path(wanted.ca_file).expanduser() if wanted.ca_file else None,
         context_tokens=wanted.context_tokens,
+        key=key if wanted.key else None,
     )
 
 
-def build_engine(config: Config, paths: Paths, identity: Identity, entropy: Entropy) -> EngineParts:
+def build_engine(
+    config: Config, paths: Paths, identity: Identity, entropy: Entropy, credentials: CredentialStore,
+) -> EngineParts:
     """All of it, not running yet. Raises ConfigError for settings that name nothing usable."""
     settings = config.settings.models
-    upstream = _upstream_settings(config)
+    upstream = _upstream_settings(config, credentials)
     elsewhere = upstream is not None and not parse_place(upstream.url).here
     nearby = UpstreamEngine(upstream) if upstream is not None and not elsewhere else None
     model_folders = [paths.models_dir, *(Path(one).expanduser() for one in settings.folders), SHARED_MODELS]

@@ -11,11 +11,12 @@ from functools import partial
 
 import trio
 
+from node import log as log_lines
 from node.api.app import build_app
 from node.api.events import Events
-from node.api.ports import Services
 from node.api.questions import Questions
 from node.api.server import serve_api
+from node.api.services import Services
 from node.clock import new_id
 from node.config import Config, set_value
 from node.daemon.asking import Asking
@@ -30,6 +31,7 @@ from node.daemon.metrics import Metrics, MetricSources
 from node.daemon.pairing import Pairing
 from node.daemon.parts import Parts, build_parts
 from node.daemon.persevering import Persevering
+from node.daemon.secrets_desk import SecretsDesk
 from node.identity.keystore import Identity
 from node.identity.pair import PairingDriver
 from node.net.addresses import parse
@@ -50,6 +52,7 @@ REFRESH_S = 1.0
 RETRY_S = 30.0
 ADVERT_EVERY = 5
 GOODBYE_S = 1.0
+LISTEN_WAIT_S = 3.0
 CLOSE_S = 5.0
 # a message's entry stays open until it is delivered
 CRASHED_PURPOSES = frozenset({"infer", "query", "answer", "hub", "relay", "model"})
@@ -117,6 +120,8 @@ class Node:
             log.info("%d requests were cut off by the last stop", crashed)
         await self._note_missing(parts, database)
         await parts.decisions.load()
+        await parts.credentials.load()
+        log_lines.scrub_with(parts.credentials.scrub)
         await parts.roster.load()
         async with trio.open_nursery() as nursery:
             self._attach_control(parts)
@@ -141,6 +146,7 @@ class Node:
             nursery.start_soon(parts.queued.queue.run)
             nursery.start_soon(self._go_on, parts)
             nursery.start_soon(parts.queued.notices.run)
+            nursery.start_soon(parts.reminding.run)
             nursery.start_soon(self._keep_port, parts, database)
             await self._stopping.wait()
             log.info("stopping")
@@ -192,11 +198,12 @@ class Node:
         composition = self._composition
         driver = PairingDriver(
             database=database, identity=self._identity, clock=composition.clock, entropy=composition.entropy,
-            node_name=lambda: self._config.settings.node.name, addresses=parts.networking.addresses,
+            node_name=lambda: self._config.settings.node.name, addresses=parts.reaching.addresses_to_show,
         )
         pairing = Pairing(
             driver, parts.networking, parts.gate, parts.roster, parts.desk, composition.clock,
             lan=lambda: self._lan(parts), keep_lan=lambda added: self._keep_lan(added),
+            shown=parts.reaching.addresses_to_show,
         )
         parts.pair.serve = pairing.serve
         services = self._services
@@ -208,11 +215,13 @@ class Node:
         services.pairing = pairing
         services.peers = parts.roster
         services.waking = parts.waking
+        services.reminders = parts.reminding
         services.measuring = self._metrics(parts, database)
         services.granting = parts.grant_desk
         services.offloading = parts.explainer
         services.ledger = parts.ledger_desk
         services.privacy = parts.privacy_desk
+        services.secrets = SecretsDesk(parts.credentials)
         services.models = parts.shelf
         services.bench = Bench(parts.engine)
         services.evaluating = Evaluating(parts.engine, parts.history.load)
@@ -268,7 +277,8 @@ class Node:
 
     async def _go_on(self, parts: Parts) -> None:
         """Go on with what the last stop cut off, once the network listens."""
-        await parts.networking.listening.wait()
+        with trio.move_on_after(LISTEN_WAIT_S):
+            await parts.networking.listening.wait()
         await Persevering("going on with answers that were cut off").attempt(parts.restarted.run)
 
     async def _index(self, parts: Parts) -> None:

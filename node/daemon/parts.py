@@ -54,6 +54,7 @@ from node.daemon.privacy_parts import build_privacy, build_receipts
 from node.daemon.queue_parts import QueueParts, build_queue
 from node.daemon.reaching import Reaching
 from node.daemon.readiness import Readiness
+from node.daemon.reminding import QuietHours, Reminding
 from node.daemon.restarted import Restarted
 from node.daemon.searching import Openings, PassageGuard, QueryDesk, Searching
 from node.daemon.serving import Serving
@@ -72,6 +73,7 @@ from node.modes.looking import addresses_up
 from node.net.gate import Gate
 from node.paths import Paths
 from node.privacy.accounting import AnswerAccounts
+from node.privacy.credentials import CredentialsNet, CredentialStore
 from node.privacy.decisions import Decisions
 from node.privacy.ledger import Ledger
 from node.privacy.nets import SecretsNet
@@ -131,12 +133,14 @@ class Parts:
     outside: Outside | None
     history: HistoryCases
     upkeep: Upkeep
+    reminding: Reminding
     traffic: Traffic
     waking: Waking
     reaching: Reaching
     receipts: ReceiptDesk
     ledger_upkeep: LedgerUpkeep
     decisions: Decisions
+    credentials: CredentialStore
     privacy_desk: PrivacyDesk
 
 
@@ -166,11 +170,12 @@ def build_parts(
     sources = open_sources(config, paths)
     desk = OwnerDesk(questions, clock)
     vault = FollowingVault(sources.calendars, sources.contacts, clock)
-    secrets = SecretsNet()
+    credentials = CredentialStore(database, identity.subkey("credentials"), clock)
+    secrets = CredentialsNet(SecretsNet(), credentials)
     detecting = DetectWorker()
     detectors = build_detectors(detecting, settings.privacy.public_names, clock, entropy)
     inspector = composition.make_inspector(vault, secrets, detectors)
-    built = build_engine(config, paths, identity, entropy)
+    built = build_engine(config, paths, identity, entropy, credentials)
     engine = built.engine
     digest_cache = paths.state_dir / "digests.json"
     model_files = CatalogueFiles(built.model_folders, digest_cache)
@@ -242,9 +247,13 @@ def build_parts(
     )
     mode_desk = ModeDesk(networking, roster, settings, paths.config_file, clock, events)
     mode_desk.on_change = roster.on_offer = queued.queue.changed
+    reminding = Reminding(
+        database, clock, QuietHours(settings.reminders.quiet, owner_zone(settings.sources.time_zone)), events.publish,
+        queued.notices.tell,
+    )
     registry = builtin_tools(
         calendars=sources.calendars, contacts=sources.contacts, notes=sources.notes, files=sources.files, peers=roster,
-        clock=clock,
+        clock=clock, reminders=reminding,
     )
 
     async def names() -> tuple[str, ...]:
@@ -324,6 +333,7 @@ def build_parts(
         roster=roster, serving=serving, adverts=adverts,
         deliverer=deliverer, outbox=Outbox(database, egress, clock, entropy), agent=agent,
         conversations=conversations, ledger=ledger, decisions=privacy.decisions,
+        credentials=credentials,
         privacy_desk=PrivacyDesk(privacy.decisions, roster, inspector, conversations.resolve),
         ledger_desk=LedgerDesk(
             ledger, roster, clock, {outside.peer_id: outside.name} if outside else {}, receipts=receipts,
@@ -335,7 +345,7 @@ def build_parts(
         grant_desk=grant_desk, inference=inference,
         explainer=Explainer(thinker, engine, roster, lambda: networking.mode),
         readiness=Readiness(engine, clock, fresh_id), outside=outside,
-        upkeep=upkeep, traffic=egress.traffic, waking=waking, reaching=reaching,
+        upkeep=upkeep, reminding=reminding, traffic=egress.traffic, waking=waking, reaching=reaching,
         receipts=receipts, queued=queued, answers=answers,
         restarted=Restarted(database, answers, thinker, agent, name),
         history=HistoryCases(database, registry, owner_zone(settings.sources.time_zone)),
