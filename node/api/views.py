@@ -157,6 +157,18 @@ class CandidateView(msgspec.Struct, frozen=True, kw_only=True):
     """Requests at work there: all of them here, this node's own ones at a peer."""
     refused_lately: str
     rtt_ms: float | None
+    quantisation: str = ""
+    warm: bool | None = None
+    prefix_tokens: int = 0
+    """Tokens of the prompt that it has read before and is likely to remember."""
+    wait_s: float | None = None
+    load_s: float | None = None
+    prompt_s: float | None = None
+    answer_s: float | None = None
+    total_s: float | None = None
+    """The predicted finish and its parts (the way there is in total_s, too); null where nothing can be predicted."""
+    score_s: float | None = None
+    """total_s as it was weighed: a friend's machine, a battery and this device count more."""
 
 
 class ExplainView(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,20 @@ from node.cli.failure import CommandFailure
 from node.cli.options import json_option, session
 from node.cli.output import table
 
+_HEADINGS = [
+    "  PLACE", "CAN", "MODEL", "CONTEXT", "AT WORK", "QUEUE", "LOAD", "READ", "WRITE", "RTT", "DONE IN", "WEIGHED",
+    "WHY",
+]
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f} s"
+
+
+def _why(line: dict[str, Any]) -> str:
+    held = f"; {line['prefix_tokens']:,} tokens read before" if line["prefix_tokens"] else ""
+    return f"{line['reason']}{held}"
+
 
 def render(view: dict[str, Any]) -> str:
     """The choice and every candidate as text; the chosen one is marked by *."""
@@ -20,8 +34,11 @@ def render(view: dict[str, Any]) -> str:
             line["model"] or "-",
             f"{line['context_tokens']:,}" if line["context_tokens"] else "-",
             str(line["in_flight"]),
+            *(_seconds(line[part]) for part in ("wait_s", "load_s", "prompt_s", "answer_s")),
             "-" if line["rtt_ms"] is None else f"{line['rtt_ms']:.1f} ms",
-            line["reason"],
+            _seconds(line["total_s"]),
+            _seconds(line["score_s"]),
+            _why(line),
         ]
         for line in view["candidates"]
     ]
@@ -30,8 +47,9 @@ def render(view: dict[str, Any]) -> str:
     return "\n".join([
         f"{where}: {view['reason']}",
         f"needs about {prompt:,} + {answer:,} = {room:,} tokens of context   ({view['mode']} mode)",
+        "DONE IN is queue + load + read + write + way; the least WEIGHED that can is chosen",
         "",
-        table(rows, ["  PLACE", "CAN", "MODEL", "CONTEXT", "AT WORK", "RTT", "WHY"]),
+        table(rows, _HEADINGS),
     ])
 
 

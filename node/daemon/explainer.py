@@ -14,6 +14,7 @@ from node.daemon.peers import Roster
 from node.daemon.thinker import Thinker
 from node.privacy.labels import Confidentiality, Integrity, Labeled
 from offload.ports import Engine
+from offload.prediction import Prediction
 from offload.router import Candidate, Choice
 
 __all__ = ["Explainer"]
@@ -57,8 +58,23 @@ class Explainer:
             chosen=choice.where == "here" if here else choice.where == "peer" and line.peer_id == choice.peer_id,
             context_tokens=line.context_tokens, in_flight=busy_here if here else line.in_flight,
             refused_lately=line.refused_lately,
-            rtt_ms=None if line.peer_id is None else self._roster.rtt_ms(line.peer_id),
+            rtt_ms=None if line.peer_id is None else self._roster.rtt_ms(line.peer_id), quantisation=line.quantisation,
+            warm=line.warm, prefix_tokens=line.prefix_tokens, score_s=_seconds(line.score_s), **_parts(line.prediction),
         )
+
+
+def _parts(prediction: Prediction | None) -> dict[str, float]:
+    if prediction is None:
+        return {}
+    return {
+        "wait_s": round(prediction.wait_s, 2), "load_s": round(prediction.load_s, 2),
+        "prompt_s": round(prediction.prompt_s, 2), "answer_s": round(prediction.answer_s, 2),
+        "total_s": round(prediction.total_s, 2),
+    }
+
+
+def _seconds(value: float | None) -> float | None:
+    return None if value is None else round(value, 2)
 
 
 async def _nothing(_: str) -> bool:

@@ -13,6 +13,7 @@ from node.daemon.explainer import Explainer
 from node.daemon.thinker import Thinker
 from node.errors import UnknownPeer
 from offload.ports import EngineHealth, ModelInfo
+from offload.prediction import Speed
 from offload.router import Offer, PeerCandidate
 
 BIG = Offer("qwen-7b", "a" * 64, 8192)
@@ -90,6 +91,18 @@ async def test_every_place_is_named_with_its_numbers_and_reason() -> None:
     assert (lines["away"].model, lines["away"].reason) == (None, "not reachable now")
 
 
+async def test_the_predicted_parts_are_shown() -> None:
+    quick = Offer("qwen-7b", "a" * 64, 8192, "Q4_K_M", warm=False, speed=Speed(0.001, 0.05, 4.0))
+    peer = PeerCandidate("id-home", "home-pc", "home", True, True, (quick,), wait_s=7.0, rtt_s=0.01)
+    view = await explainer(peer).explain(AskInput(text="Sum it up"))
+    line = view.candidates[1]
+    assert (line.quantisation, line.warm, line.wait_s, line.load_s, line.answer_s) == ("Q4_K_M", False, 7.0, 4.0, 12.8)
+    assert line.prompt_s == round(view.prompt_tokens * 0.001, 2)
+    assert line.total_s == line.score_s == round(7.0 + 4.0 + view.prompt_tokens * 0.001 + 12.8 + 0.01, 2)
+    row = next(row for row in render(json.loads(msgspec.json.encode(view))).splitlines() if row.startswith("* home-pc"))
+    assert row.split()[6:10] == ["7.0", "s", "4.0", "s"]
+
+
 async def test_the_estimate_grows_with_what_is_given_along() -> None:
     small = await explainer(HOME).explain(AskInput(text="Sum it up"))
     large = await explainer(HOME).explain(AskInput(text="Sum it up", attachments=[Attachment("a.txt", "x" * 6000)]))
@@ -124,7 +137,7 @@ async def test_the_screen_marks_the_choice() -> None:
     lines = text.splitlines()
     assert lines[0] == "runs on home-pc: heavy work, and home-pc is reachable"
     assert lines[1].startswith(f"needs about {view.prompt_tokens} + 1,024 = ")
-    assert [line.split()[:3] for line in lines[4:]] == [
+    assert [line.split()[:3] for line in lines[5:]] == [
         ["phone", "yes", "smollm2"], ["*", "home-pc", "yes"], ["bea", "NO", "qwen-7b"],
     ]
     assert click.unstyle(text) == text
