@@ -75,6 +75,7 @@ class Networking:
         self._failure: ListenError | None = None
         self._relay = relay
         self._relays: tuple[str, ...] = ()
+        self._whereabouts = b""
         self.after_event: Callable[[NetEvent], None] = lambda event: None
         """Told of each event after all others were."""
         self._changed = trio.Event()
@@ -133,6 +134,7 @@ class Networking:
         for peer_id, known in self._wiring.known():
             self.know(peer_id, known)
         network.known_addresses = self._links.addresses
+        self._links.relocate(self._whereabouts)
         await nursery.start(self._links.run)
         self.stage = "ready"
         self._settled.set()
@@ -330,10 +332,11 @@ class Networking:
         if self._network is not None:
             self._network.improver.nudge(peer_id)
 
-    def relocate(self, addresses: bytes, peer_id: str | None = None) -> None:
-        """Tell every present peer, or this one, where this node can be reached now."""
+    def relocate(self, addresses: bytes) -> None:
+        """Tell every present peer where this node can be reached now, and each that comes."""
+        self._whereabouts = addresses
         if self._links is not None:
-            self._links.relocate(addresses, peer_id)
+            self._links.relocate(addresses)
 
     def reroute(self, peer_id: str) -> None:
         """Move the link of a peer to its better connection."""

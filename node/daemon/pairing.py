@@ -69,8 +69,10 @@ class Pairing:
     def __init__(
         self, driver: PairingDriver, networking: Networking, gate: Gate, roster: Roster, desk: OwnerDesk, clock: Clock,
         *, lan: Callable[[], Sequence[str]], keep_lan: Callable[[Sequence[str]], None],
+        shown: Callable[[], Sequence[str]] | None = None,
     ) -> None:
-        """lan: the local network's addresses to open for a window. keep_lan: remember them for the next start."""
+        """lan: the local network's addresses to open for a window. keep_lan: remember them for the next start. shown:
+        where this node can be called now, wildcards spelled out."""
         self._driver = driver
         self._networking = networking
         self._gate = gate
@@ -81,6 +83,7 @@ class Pairing:
         self._clock = clock
         self._lan = lan
         self._keep_lan = keep_lan
+        self._shown = shown or networking.addresses
         self._paired: trio.MemorySendChannel[Peer] | None = None
         self._exchanges = 0
         self._tries_left = 0
@@ -108,7 +111,7 @@ class Pairing:
             remaining_s = max(0.0, (opened.expires_ms - to_ms(self._clock.now())) / 1000)
             await emit({
                 "event": "waiting", "code": opened.code, "link": opened.link, "at": self._shown_at(),
-                "trust": level.value, "expires_s": remaining_s, "addresses": self._networking.addresses(),
+                "trust": level.value, "expires_s": remaining_s, "addresses": list(self._shown()),
                 "note": _lan_note(added),
             })
             peer, text = None, EXPIRED
@@ -231,7 +234,7 @@ class Pairing:
 
     def _shown_at(self) -> str:
         """HOST:PORT for the line that the other owner types; the local network's address before loopback."""
-        listening = sorted(self._networking.addresses(), key=lambda one: "/127." in one or "/::1/" in one)
+        listening = sorted(self._shown(), key=lambda one: "/127." in one or "/::1/" in one)
         for address in listening:
             _, kind, host, _, port, *_ = address.split("/")
             if kind == "ip4":

@@ -5,6 +5,7 @@ Implements node.net.relay_hop.RelayPolicy. Addresses of a peer come from that pe
 none is ever handed on, so nobody's word keeps a dead peer alive. Must not know sockets or frames.
 """
 
+import ipaddress
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,7 +15,6 @@ import msgspec
 import trio
 
 from node.clock import Clock, to_ms
-from node.config import NetConfig
 from node.daemon.grants import Grants
 from node.daemon.networking import Networking
 from node.daemon.own_addresses import may_be_told, own_addresses, stated_addresses
@@ -28,6 +28,7 @@ from node.net.events import AddressesTold, GrantReceived, LinkDown, LinkUp, NetE
 from node.privacy.accounting import AnswerAccount, AnswerAccounts
 from node.privacy.policy import Purpose
 from node.privacy.traffic import Traffic
+from node.settings import NetConfig
 from node.store import peers
 from node.store.database import Database
 from protocol.errors import BadFrame
@@ -123,10 +124,7 @@ class Reaching:
     def hear(self, event: NetEvent) -> None:
         """A fact of the network, after the roster took it."""
         match event:
-            case LinkUp(peer_id):
-                self._tell(peer_id)
-                self.use_relays()
-            case LinkDown() | GrantReceived():
+            case LinkUp() | LinkDown() | GrantReceived():
                 self.use_relays()
             case Rerouted(peer_id, address, dialled):
                 self._roster.rerouted(event)
@@ -183,6 +181,17 @@ class Reaching:
         """Where peers are told that this node can be reached."""
         return self._told
 
+    def addresses_to_show(self) -> list[str]:
+        """Where this node can be called now, for the other side of a pairing: what peers are told, then loopback."""
+        networking = self._networking
+        listening = networking.addresses() if networking is not None else []
+        if not listening:
+            return []
+        stated = stated_addresses(self._settings.announce, listening)
+        told = own_addresses(listening, self._here(), (*stated, *self.mapped))
+        here_only = [one for one in map(parse, listening) if ipaddress.ip_address(one.host).is_loopback]
+        return [*told, *map(str, here_only)][:MAX_CARD_ADDRESSES]
+
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep peers told and note what they tell, until cancelled."""
         task_status.started()
@@ -208,11 +217,7 @@ class Reaching:
             except msgspec.ValidationError as error:
                 log.error("the addresses of this node cannot be told: %s", error)
                 return
-            self._tell(None)
-
-    def _tell(self, peer_id: str | None) -> None:
-        if self._signed and self._networking is not None:
-            self._networking.relocate(self._signed, peer_id)
+            networking.relocate(self._signed)
 
     async def _note(self) -> None:
         noting = Persevering("noting the addresses of a peer")

@@ -27,7 +27,7 @@ from node.net.errors import (
     ProtocolNotServed,
     root_cause,
 )
-from node.net.events import Disconnected, NetEvent
+from node.net.events import Disconnected, NetEvent, NotServed
 from node.net.gate import Gate
 from node.net.guard import StreamGuard
 from node.net.improving import Improver
@@ -98,9 +98,12 @@ class Network:
         self._on_event = on_event
         self._limits = limits or NetLimits()
         own = (HOP, STOP, DCUTR) if relay is not None else ()
-        self._guard = StreamGuard(gate, (*protocols, *own), self._serve_stream, self._limits)
+        self._guard = StreamGuard(
+            gate, (*protocols, *own), self._serve_stream, self._limits, lambda *asked: self._tell(NotServed(*asked)))
         self.relay = RelayService(relay, self._open_direct, self._limits.relay) if relay is not None else None
-        self.guest = RelayGuest(self._open_direct, self._limits.relay, lambda peer_id: peer_id in gate.allowed)
+        self.guest = RelayGuest(
+            self._open_direct, self._limits.relay, lambda peer_id: peer_id in gate.allowed, self._is_direct
+        )
         self.observed: tuple[addresses.Address, ...] = ()
         """Where other nodes see this one's calls come from."""
         self.known_addresses: Callable[[str], Sequence[str]] = lambda _peer_id: ()
@@ -216,7 +219,7 @@ class Network:
         self, session: Session, peer_id: str | None, texts: Sequence[str], timeout_s: float
     ) -> Connection:
         direct = _usable(texts, peer_id)[:_MAX_DIRECT]
-        relays = self._ways_through(session, peer_id) if peer_id is not None else []
+        relays = self._ways_through(peer_id) if peer_id is not None else []
 
         async def reach(way: addresses.Address | _Via) -> Connection:
             if isinstance(way, addresses.Address):
@@ -231,14 +234,13 @@ class Network:
             ways, reach, each_s=self._limits.dial_s, timeout_s=timeout_s, discard=session.discard
         )
 
-    def _ways_through(self, session: Session, peer_id: str) -> list[_Via]:
+    def _ways_through(self, peer_id: str) -> list[_Via]:
         """Relays that this node is connected to, itself through none."""
-        found = []
-        for relay in self.guest.relays:
-            best = session.table.best(relay)
-            if relay != peer_id and best is not None and best.via is None:
-                found.append(_Via(relay))
-        return found
+        return [_Via(relay) for relay in self.guest.relays if relay != peer_id and self._is_direct(relay)]
+
+    def _is_direct(self, peer_id: str) -> bool:
+        best = self._session.table.best(peer_id) if self._session is not None else None
+        return best is not None and best.via is None
 
     async def disconnect(self, peer_id: str) -> None:
         """Close every connection to this peer and return once they are closed. Fine when there is none."""
@@ -326,23 +328,27 @@ class Network:
         return {peer_id for peer_id, best in found if best is not None and best.via is not None}
 
     async def _improve(self, peer_id: str) -> None:
-        """One try to get a direct connection to a peer that has a relayed one."""
+        """One try to get a direct connection to a peer that has a relayed one: its known addresses are called, and the
+        side that was called through the relay begins to punch a hole, at the same time."""
         session = self._running()
-        known = _usable(self.known_addresses(peer_id), peer_id)[:_MAX_DIRECT]
-        if known:
-            try:
-                await dial.race(
-                    known, lambda address: session.reach(address, peer_id), each_s=self._limits.dial_s,
-                    timeout_s=self._limits.dial_s, discard=session.discard,
-                )
-                return
-            except KithError as error:
-                self.puncher.problems[peer_id] = error.text
         best = session.table.best(peer_id)
-        if best is not None and best.via is not None and not best.dialled:
-            await self.puncher.begin(
-                session, peer_id, lambda: self._open_on(best, DCUTR, self._limits.relay.message_s)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._call_known, session, peer_id)
+            if best is not None and best.via is not None and not best.dialled:
+                nursery.start_soon(
+                    self.puncher.begin, session, peer_id,
+                    lambda: self._open_on(best, DCUTR, self._limits.relay.message_s),
+                )
+
+    async def _call_known(self, session: Session, peer_id: str) -> None:
+        known = _usable(self.known_addresses(peer_id), peer_id)[:_MAX_DIRECT]
+        try:
+            await dial.race(
+                known, lambda address: session.reach(address, peer_id), each_s=self._limits.dial_s,
+                timeout_s=self._limits.dial_s, discard=session.discard,
             )
+        except KithError as error:
+            _log.debug("%s is not reached directly: %s", peer_id, error.code)
 
     def _running(self) -> Session:
         if self._session is None:

@@ -78,6 +78,7 @@ class Links:
         self._timing = timing or LinkTiming()
         self._peers: dict[str, _Peer] = {}
         self._nursery: trio.Nursery | None = None
+        self._whereabouts = b""
 
     async def run(self, *, task_status: Started = trio.TASK_STATUS_IGNORED) -> None:
         """Call all known peers and keep calling, until cancelled."""
@@ -145,15 +146,19 @@ class Links:
         peer = self._peers.get(peer_id)
         return peer.addresses if peer is not None else ()
 
-    def relocate(self, addresses: bytes, peer_id: str | None = None) -> None:
-        """Tell every present peer, or this one, where this node can be reached now, and where we see it."""
+    def relocate(self, addresses: bytes) -> None:
+        """Tell every present peer where this node can be reached now, and where we see it; and each new link from now
+        on."""
+        self._whereabouts = addresses
         for peer in self._peers.values():
-            if peer_id not in (None, peer.peer_id):
-                continue
-            route = self._network.connection(peer.peer_id)
-            seen_at = route.address if route is not None and route.via is None and not route.dialled else None
             for link in peer.links:
-                link.relocate(addresses, seen_at)
+                if link.up:
+                    self._locate(peer, link)
+
+    def _locate(self, peer: _Peer, link: Link) -> None:
+        route = self._network.connection(peer.peer_id)
+        seen_at = route.address if route is not None and route.via is None and not route.dialled else None
+        link.relocate(self._whereabouts, seen_at)
 
     def reroute(self, peer_id: str) -> None:
         """There is a better connection to this peer: open its link anew on it; the old one ends once the new one
@@ -322,6 +327,8 @@ class Links:
             for event in early:
                 self._on_event(event)
         if first_echo:
+            if self._whereabouts:
+                self._locate(peer, link)
             self._drop_duplicate(peer, link)
 
     def _drop_duplicate(self, peer: _Peer, newest: Link) -> None:

@@ -43,13 +43,14 @@ class RelayGuest:
 
     def __init__(
         self, open_stream: Callable[[str, str], Awaitable[PeerStream]], limits: RelayLimits,
-        knows: Callable[[str], bool],
+        knows: Callable[[str], bool], is_direct: Callable[[str], bool],
     ) -> None:
         """open_stream(peer_id, protocol): a stream on the live direct connection to a peer. knows(peer_id): whether
-        this peer may connect."""
+        this peer may connect. is_direct(peer_id): whether there is a direct connection to it."""
         self._open_stream = open_stream
         self._limits = limits
         self._knows = knows
+        self._is_direct = is_direct
         self._relays: tuple[str, ...] = ()
         self._places: dict[str, float] = {}
         self._changed = trio.Event()
@@ -86,11 +87,11 @@ class RelayGuest:
             changed = self._changed
             failed = False
             for relay in self._relays:
-                due = self._places.get(relay, 0.0) <= trio.current_time()
+                due = self._places.get(relay, 0.0) <= trio.current_time() and self._is_direct(relay)
                 if due and (relay in self._places or len(self._places) < self._limits.max_used):
                     failed = not await self._reserve(relay) or failed
             wake_s = min(self._places.values(), default=trio.current_time() + self._limits.reservation_s)
-            if failed:
+            if failed or not all(map(self._is_direct, self._relays)):
                 wake_s = min(wake_s, trio.current_time() + _RETRY_S)
             with trio.CancelScope(deadline=max(wake_s, trio.current_time() + 1.0)):
                 await changed.wait()
