@@ -5,8 +5,9 @@ The peer is told a changed grant at once over the link. Must not know how a gran
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time
+from typing import Any
 
 from node.api.ports import GrantChange
 from node.api.views import GrantView, RefusalView, TermsView
@@ -36,8 +37,12 @@ class GrantDesk:
     def __init__(
         self, *, roster: Roster, book: PeerBook, quota: QuotaBook, database: Database, clock: Clock,
         today: Callable[[], date], zone: str = "UTC", held: Callable[[str], Grant | None] = lambda peer_id: None,
+        publish: Callable[[Mapping[str, Any]], None] = lambda event: None,
     ) -> None:
-        """zone: whose clock the hours are by that the owner names. held(peer_id): the grant that a peer gave us."""
+        """zone: whose clock the hours are by that the owner names. held(peer_id): the grant that a peer gave us.
+        publish: told of each refusal, for whoever follows this node's events.
+        """
+        self._publish = publish
         self._roster = roster
         self._book = book
         self._quota = quota
@@ -56,6 +61,10 @@ class GrantDesk:
         known = self._refusals.pop(key, None)
         times = 1 if known is None else known.times + 1
         words = limit_in_words(code, limit)
+        self._publish({
+            "event": "refused", "peer_id": peer_id, "peer": self._roster.name_of(peer_id), "service": service,
+            "code": code, "limit": limit, "text": words, "times": times,
+        })
         if times in LOGGED_TIMES:
             log.info("refused %s of %s: %s (%d times)", service, peer_id, words, times)
         self._refusals[key] = RefusalView(
@@ -64,6 +73,10 @@ class GrantDesk:
         )
         if len(self._refusals) > REFUSALS_KEPT:
             self._refusals.popitem(last=False)
+
+    def note_breach(self, peer_id: str, protocol: str, code: str) -> None:
+        """A peer tried what no peer may: a protocol that is not served, or what is no frame of one that is."""
+        self.note_refusal(peer_id, code, None, service=protocol)
 
     async def show(self, name: str) -> GrantView:
         """The grant of one peer and what was used of it. Raises UnknownPeer, AmbiguousPeer."""

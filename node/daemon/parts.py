@@ -292,8 +292,9 @@ def build_parts(
         StoredUsage(database), today, devices_of=roster.same_person, day_left_s=lambda: day_left_s(clock.now()))
     grant_desk = GrantDesk(
         roster=roster, book=book, quota=quota, database=database, clock=clock, today=today, held=grants.granted_by,
-        zone=owner_zone(settings.sources.time_zone).key,
+        zone=owner_zone(settings.sources.time_zone).key, publish=events.publish,
     )
+    egress.note_breach = serving.on_breach = grant_desk.note_breach
 
     def refused(peer_id: str, code: str, *, service: str) -> None:
         grant_desk.note_refusal(peer_id, code, None, service=service)

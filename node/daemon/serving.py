@@ -17,7 +17,7 @@ from node.daemon.peers import Roster
 from node.daemon.persevering import Persevering
 from node.mail.deliver import Deliverer
 from node.mail.receive import Receiver
-from node.net.events import GrantReceived, LinkDown, LinkUp, ModelsAdvertised, NetEvent, Refused
+from node.net.events import GrantReceived, LinkDown, LinkUp, ModelsAdvertised, NetEvent, NotServed, Refused
 from node.privacy.receipts import ReceiptDesk
 from offload.model_server import ModelServer
 from offload.ports import Engine
@@ -51,6 +51,8 @@ class Serving:
         self._routes: dict[str, Callable[[FrameChannel], Awaitable[None]]] = {}
         self._deliverer: Deliverer | None = None
         self._receipts: ReceiptDesk | None = None
+        self.on_breach: Callable[[str, str, str], None] = lambda peer_id, protocol, code: None
+        """Told what a peer tried that no peer may: (peer id, protocol, code)."""
         self.speed_of: Callable[[str], Speed] = lambda digest: UNKNOWN
         """How fast this node's engine is with a model."""
         self.on_contact: Callable[[str], Awaitable[None]] = self._roster.note_contact
@@ -151,6 +153,8 @@ class Serving:
                 self._note(partial(self._roster.keep_grant, peer_id, grant))
                 if self._deliverer is not None:
                     self._deliverer.peer_up(peer_id)
+            case NotServed(peer_id, protocol):
+                self.on_breach(peer_id, protocol, "not_served")
             case Refused():
                 log.info("refused %s, who is not paired", event.peer_id)
             case _:

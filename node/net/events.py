@@ -49,6 +49,15 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class NotServed:
+    """A peer asked for a protocol that is not served to it. protocol: the name as it asked, "?" for bytes that are no
+    name."""
+
+    peer_id: str
+    protocol: str
+
+
+@dataclass(frozen=True, slots=True)
 class LinkUp:
     """Both sides said hello and an echo came back: the peer is present. hello is the frame it sent; protocols and
     capabilities are what both sides can do."""
@@ -99,5 +108,6 @@ class LinkDown:
 
 
 NetEvent = (
-    Connected | Disconnected | Refused | LinkUp | LinkDown | ModelsAdvertised | GrantReceived | Rerouted | AddressesTold
+    Connected | Disconnected | Refused | LinkUp | LinkDown | ModelsAdvertised | GrantReceived | Rerouted | NotServed
+    | AddressesTold
 )

@@ -6,6 +6,7 @@ this function but cancellation. Must not know what the handlers do.
 """
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Collection
 
 import trio
@@ -22,6 +23,7 @@ from protocol.errors import ProtocolError
 __all__ = ["StreamGuard"]
 
 _log = logging.getLogger(__name__)
+_NAME = re.compile(r"/[A-Za-z0-9/._-]{1,63}")
 
 
 class StreamGuard:
@@ -33,7 +35,10 @@ class StreamGuard:
         protocols: Collection[str],
         on_stream: Callable[[PeerStream], Awaitable[None]],
         limits: NetLimits,
+        not_served: Callable[[str, str], None] = lambda peer_id, protocol: None,
     ) -> None:
+        """not_served(peer_id, protocol): a peer asked for something that it does not get. Must not block or raise."""
+        self._not_served = not_served
         self._gate = gate
         self._protocols = frozenset(protocols)
         self._on_stream = on_stream
@@ -62,7 +67,10 @@ class StreamGuard:
                 stream.abort("refused or failed")
 
     def _serves(self, peer_id: str, protocol: str) -> bool:
-        return protocol in self._protocols and self._gate.may(peer_id, protocol)
+        served = protocol in self._protocols and self._gate.may(peer_id, protocol)
+        if not served:
+            self._not_served(peer_id, protocol if _NAME.fullmatch(protocol) else "?")
+        return served
 
     async def _handle(self, stream: PeerStream) -> bool:
         try:

@@ -93,11 +93,13 @@ class GuardedChannel:
     def __init__(
         self, stream: ByteStream, *, check: Check, accounts: AnswerAccounts, traffic: Traffic,
         observer: Observer | None, blobs: BlobFiles | None = None, note: NoteArrival | None = None,
+        breach: Callable[[str, str, str], None] = lambda peer_id, protocol, code: None,
     ) -> None:
         """blobs: the files whose bytes may pass uncleared to a peer that asked for them; None: none may.
 
-        note: told of each piece that came whole.
+        note: told of each piece that came whole. breach: told of what is no frame of this protocol.
         """
+        self._breach = breach
         self._blobs = BlobCheck(blobs)
         self._stream = stream
         self._check = check
@@ -174,17 +176,21 @@ class GuardedChannel:
                 payload = await self._next_payload(deadline_s)
         except trio.TooSlowError:
             raise DeadlinePassed(f"no frame within {deadline_s:g} s") from None
-        except RemoteProtocolError:
-            await self.reset()
+        except RemoteProtocolError as error:
+            await self._break_off(error)
             raise
         try:
             frame: msgspec.Struct = canonical.decode(payload, self._frames)
-        except RemoteProtocolError:
-            await self.reset()
+        except RemoteProtocolError as error:
+            await self._break_off(error)
             raise
         self._remember(frame)
         self._arrivals.take(frame, payload)
         return frame
+
+    async def _break_off(self, error: RemoteProtocolError) -> None:
+        self._breach(self.peer_id, self.protocol, error.code)
+        await self.reset()
 
     async def finish(self) -> None:
         """End our sending side cleanly; receiving goes on."""

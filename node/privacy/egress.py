@@ -94,6 +94,8 @@ class Egress:
             ask_first=ask_first)
         self._observer = observer
         self._blobs = blobs
+        self.note_breach: Callable[[str, str, str], None] = lambda peer_id, protocol, code: None
+        """Told of frames that break the rules: whose, of which protocol, and the error's code."""
         self.note_arrival: NoteArrival | None = None
         """Told of what peers send, once there is somebody to sign for it."""
         self._memories = Memories()
@@ -223,7 +225,7 @@ class Egress:
         """The guarded frame channel over a stream; the only thing that may write to it."""
         return GuardedChannel(
             stream, check=self.check_outgoing, accounts=self._accounts, traffic=self.traffic, observer=self._observer,
-            blobs=self._blobs, note=self._note,
+            blobs=self._blobs, note=self._note, breach=lambda *what: self.note_breach(*what),
         )
 
     async def check_outgoing(self, clearance: EgressClearance, peer_id: str, strings: Sequence[str]) -> None:
