@@ -11,7 +11,8 @@ from node.agent.calling import Call, Called, Caller, effect_key
 from node.agent.checking import cautions, check_call, refusal, task_for
 from node.agent.copy_grammar import Copyist
 from node.agent.drafts import Draft, Given
-from node.agent.ports import Answer, AnswerKind, Origin, Status
+from node.agent.events import Status
+from node.agent.ports import Answer, AnswerKind, Origin
 from node.agent.readers.people import People
 from node.agent.saying import question, who
 from node.agent.skills.registry import Skill, SkillAsk, SkillCall, SkillSay

@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from node.agent.ports import Approval, ApprovalNeeded, Approver, Effect, EventSink, Journal, Json
+from node.agent.events import ApprovalNeeded, EventSink
+from node.agent.ports import Approval, Approver, Effect, Journal, Json
 from node.agent.tools.errors import ToolError
 from node.agent.tools.registry import Registry, WriteTool
 

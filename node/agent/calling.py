@@ -11,7 +11,8 @@ from datetime import datetime
 
 from node.agent.approve import Applied, Approvals, Result
 from node.agent.copy_grammar import Copyist, agree
-from node.agent.ports import Clock, Effect, EventSink, Origin, ToolFinished, ToolStarted
+from node.agent.events import EventSink, ToolFinished, ToolStarted
+from node.agent.ports import Clock, Effect, Origin
 from node.agent.readers.phrases import phrase, residual
 from node.agent.readers.windows import Locale
 from node.agent.slots import Filled, Reading, SlotReader, SlotValue, show_interval, show_moment, text_kind

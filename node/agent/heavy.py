@@ -10,7 +10,8 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
 
-from node.agent.ports import Delta, EventSink, ThinkJob, ThinkPart, ThinkResult
+from node.agent.events import Delta, EventSink
+from node.agent.ports import ThinkJob, ThinkPart, ThinkResult
 from node.agent.readers.numbers import fold
 from node.agent.repetition import RepeatedText
 from node.privacy.labels import Integrity, Labeled, derive, owner_text, public_text

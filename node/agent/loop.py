@@ -14,9 +14,10 @@ from node.agent.choice import Choosable, Chooser, Ranking, is_question
 from node.agent.conversation import Conversation
 from node.agent.drafts import Draft, pick_choice
 from node.agent.errors import EmptyRequest, RequestTooLong
+from node.agent.events import Answered, EventSink
 from node.agent.gate import ACT_P, Band, Verdict
 from node.agent.heavy import Work, is_language, is_wordwork, lacks_means, needs_material, work_of
-from node.agent.ports import Answer, Answered, AnswerKind, AskRequest, EventSink, ThinkJob, ThinkResult
+from node.agent.ports import Answer, AnswerKind, AskRequest, ThinkJob, ThinkResult
 from node.agent.readers.people import AddressBook
 from node.agent.repetition import RepeatedSteps, RepeatedText
 from node.agent.saying import ability, declined, question, which

@@ -19,21 +19,15 @@ __all__ = [
     "LOCAL",
     "Answer",
     "AnswerKind",
-    "Answered",
     "Approval",
-    "ApprovalNeeded",
     "Approver",
     "AskRequest",
     "Calendar",
     "Clock",
-    "ConsentNeeded",
     "ConversationStore",
-    "Delta",
     "Effect",
     "EffectValue",
     "Embedder",
-    "Event",
-    "EventSink",
     "Interval",
     "Journal",
     "JournalEntry",
@@ -43,13 +37,10 @@ __all__ = [
     "Message",
     "Origin",
     "Span",
-    "Status",
     "ThinkJob",
     "ThinkPart",
     "ThinkResult",
     "Thinker",
-    "ToolFinished",
-    "ToolStarted",
     "TurnRecord",
     "Wait",
 ]
@@ -341,71 +332,3 @@ class Answer:
 
 
 # ---------------------------------------------------------------- events while a request runs
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """A line for the owner on what happens now."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """A new piece of the answer."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolStarted:
-    """A tool or skill begins."""
-
-    tool: str
-    args: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolFinished:
-    """A tool or skill ended."""
-
-    tool: str
-    ok: bool
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalNeeded:
-    """An effect waits for the owner's decision."""
-
-    effect: Effect
-    deadline_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class ConsentNeeded:
-    """Text would leave the device and the owner must say yes: who gets it, why, and exactly what."""
-
-    question_id: str
-    peer_name: str
-    purpose: str
-    texts: tuple[str, ...]
-    deadline_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """The last event of every request."""
-
-    answer: Answer
-
-
-Event: TypeAlias = Status | Delta | ToolStarted | ToolFinished | ApprovalNeeded | ConsentNeeded | Answered
-
-
-class EventSink(Protocol):
-    """Where a request's events go: a terminal, an event stream, a test's list."""
-
-    async def emit(self, event: Event) -> None:
-        """Take one event. May wait when the reader is slow; must not raise for a reader that left."""
-        ...

@@ -7,8 +7,9 @@ runs or how it is guarded.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from node.agent.events import Status, ToolFinished, ToolStarted
 from node.agent.heavy import answer_label, build_job, is_language, streaming
-from node.agent.ports import Answer, AnswerKind, Status, ThinkJob, ThinkResult, ToolFinished, ToolStarted
+from node.agent.ports import Answer, AnswerKind, ThinkJob, ThinkResult
 from node.agent.readers.closed import pick
 from node.agent.readers.numbers import fold
 from node.agent.repetition import RepeatedText

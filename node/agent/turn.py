@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from node.agent.conversation import Conversation
 from node.agent.drafts import Draft
+from node.agent.events import EventSink
 from node.agent.gate import Gate
 from node.agent.ports import (
     Answer,
@@ -17,7 +18,6 @@ from node.agent.ports import (
     Clock,
     ConversationStore,
     Embedder,
-    EventSink,
     Journal,
     LocalModel,
     Thinker,

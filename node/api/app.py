@@ -21,15 +21,20 @@ from node.api.mail_routes import MailRoutes
 from node.api.model_routes import ModelRoutes
 from node.api.node_routes import NodeRoutes
 from node.api.peer_routes import PeerRoutes
-from node.api.ports import Services
 from node.api.privacy_routes import PrivacyRoutes
 from node.api.questions import Questions
 from node.api.queue_routes import QueueRoutes
+from node.api.reminder_routes import ReminderRoutes
+from node.api.secret_routes import SecretRoutes
+from node.api.services import Services
 
 __all__ = ["build_app"]
 
 SOCKET_HOST = "kith"
-GROUPS = (NodeRoutes, AskingRoutes, PeerRoutes, PrivacyRoutes, ModelRoutes, MailRoutes, EventRoutes, QueueRoutes)
+GROUPS = (
+    NodeRoutes, AskingRoutes, PeerRoutes, PrivacyRoutes, SecretRoutes, ModelRoutes, MailRoutes, EventRoutes,
+    QueueRoutes, ReminderRoutes,
+)
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from node.api.failures import Starting, UsageFault, describe_failure
-from node.api.ports import Emit, Services
+from node.api.ports import Emit
 from node.api.questions import Questions
+from node.api.services import Services
 from node.api.streaming import EventStream
 
 __all__ = ["Counter", "Handler", "Row", "read_body", "reply", "take_body", "whole_number"]

@@ -6,15 +6,12 @@ is not there yet answers "starting". Must not know libp2p, SQL or how any of thi
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
 
-from node.api.events import Events
 from node.api.machine_views import WakeView
 from node.api.mode_views import ModeView
-from node.api.queue_ports import Queue
 from node.api.views import (
     AnswerView,
     ConversationView,
@@ -23,15 +20,11 @@ from node.api.views import (
     GrantView,
     HealthView,
     InboxMessage,
-    LedgerEntryView,
-    LedgerPage,
-    LedgerReport,
     ModelDetail,
     ModelView,
     OutboxMessage,
     PeerView,
     PingView,
-    PrivacyView,
     SearchView,
     SentView,
     ShareView,
@@ -53,8 +46,6 @@ __all__ = [
     "Following",
     "GrantChange",
     "Granting",
-    "Ledger",
-    "LevelChange",
     "Measuring",
     "Messages",
     "Models",
@@ -62,9 +53,7 @@ __all__ = [
     "Offloading",
     "Pairing",
     "Peers",
-    "Privacy",
     "Searching",
-    "Services",
     "Waking",
 ]
 
@@ -222,52 +211,6 @@ class Granting(Protocol):
         ...
 
 
-class Ledger(Protocol):
-    """What left this node."""
-
-    async def entries(self, *, since: str | None, peer: str | None, limit: int) -> list[LedgerEntryView]:
-        """Newest first."""
-        ...
-
-    async def entry(self, entry_id: int) -> LedgerEntryView:
-        """One entry with the exact texts that left."""
-        ...
-
-    async def verify(self, peer: str | None) -> LedgerReport:
-        """Check the whole chain against its signed head and the peers' receipts; peer: ask it for missing ones first.
-        """
-        ...
-
-    async def export(self, after: int, *, with_texts: bool) -> LedgerPage:
-        """Entries in order behind this number, with the bytes that the chain covers."""
-        ...
-
-
-class LevelChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What goes to a peer leaves in this form. level: never, masked, public, clear, default."""
-
-    peer: str
-    level: str
-    purpose: str = "infer"
-    conversation: str | None = None
-
-
-class Privacy(Protocol):
-    """What may leave for whom."""
-
-    async def show(self, name: str | None) -> PrivacyView:
-        """Levels and standing refusals, of one peer or of all."""
-        ...
-
-    async def set(self, change: LevelChange) -> PrivacyView:
-        """Choose a level."""
-        ...
-
-    async def allow_again(self, number: int) -> PrivacyView:
-        """Take a standing refusal back."""
-        ...
-
-
 class Models(Protocol):
     """Models on this machine."""
 
@@ -389,28 +332,3 @@ class Conversations(Protocol):
     async def delete(self, conversation_id: str) -> str:
         """Erase one conversation from the database."""
         ...
-
-
-@dataclass(slots=True)
-class Services:
-    """Everything the routes may reach; parts are None until they have started."""
-
-    node: NodeControl
-    measuring: Measuring | None = None
-    events: Events | None = None
-    queue: Queue | None = None
-    waking: Waking | None = None
-    asking: Asking | None = None
-    pairing: Pairing | None = None
-    peers: Peers | None = None
-    granting: Granting | None = None
-    following: Following | None = None
-    offloading: Offloading | None = None
-    ledger: Ledger | None = None
-    privacy: Privacy | None = None
-    models: Models | None = None
-    bench: Bench | None = None
-    evaluating: Evaluating | None = None
-    messages: Messages | None = None
-    searching: Searching | None = None
-    conversations: Conversations | None = None

@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from node.api.exchange import Counter, Row, read_body, whole_number
 from node.api.failures import UsageFault
-from node.api.ports import LevelChange
+from node.api.privacy_ports import LevelChange
 
 __all__ = ["PrivacyRoutes"]
 

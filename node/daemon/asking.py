@@ -7,8 +7,9 @@ Must not know how the agent decides.
 import hashlib
 from collections.abc import Callable
 
+from node.agent.events import Answered, Event
 from node.agent.loop import Agent
-from node.agent.ports import AUTO, LOCAL, Answered, AskRequest, Event
+from node.agent.ports import AUTO, LOCAL, AskRequest
 from node.api.ports import AskInput, Emit
 from node.api.views import UndoView
 from node.daemon.answers import Answers

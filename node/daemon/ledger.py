@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import trio
 
-from node.api.views import LedgerEntryView, LedgerPage, LedgerReport
+from node.api.privacy_views import LedgerEntryView, LedgerPage, LedgerReport
 from node.clock import Clock, from_ms, to_ms
 from node.daemon.hub import PURPOSE as HUB
 from node.daemon.peers import Roster

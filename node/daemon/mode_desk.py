@@ -12,12 +12,13 @@ import trio
 from node.api.events import Events
 from node.api.mode_views import InTheWayView, ModeChangeView, ModeView
 from node.clock import Clock
-from node.config import Settings, set_value
+from node.config import set_value
 from node.daemon.networking import Networking
 from node.daemon.peers import Roster
 from node.modes.facts import Mode, Policy
 from node.modes.keeper import Change, ModeKeeper
 from node.modes.looking import look
+from node.settings import Settings
 
 __all__ = ["ModeDesk"]
 

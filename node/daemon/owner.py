@@ -7,19 +7,8 @@ anything.
 from collections.abc import Mapping
 from typing import Any
 
-from node.agent.ports import (
-    Answer,
-    Answered,
-    Approval,
-    ApprovalNeeded,
-    ConsentNeeded,
-    Delta,
-    Effect,
-    Event,
-    Status,
-    ToolFinished,
-    ToolStarted,
-)
+from node.agent.events import Answered, ApprovalNeeded, ConsentNeeded, Delta, Event, Status, ToolFinished, ToolStarted
+from node.agent.ports import Answer, Approval, Effect
 from node.api.ports import Emit
 from node.api.questions import Questions, TooManyQuestions
 from node.clock import Clock

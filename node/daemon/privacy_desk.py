@@ -5,8 +5,8 @@ Reached over the owner's own socket only: no frame of a peer leads here. Must no
 
 from collections.abc import Awaitable, Callable
 
-from node.api.ports import LevelChange
-from node.api.views import DenialView, LevelView, PeerLevels, PrivacyView
+from node.api.privacy_ports import LevelChange
+from node.api.privacy_views import DenialView, LevelView, PeerLevels, PrivacyView
 from node.clock import from_ms
 from node.daemon.peers import Roster
 from node.errors import UsageError

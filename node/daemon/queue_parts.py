@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from node.api.events import Events
 from node.clock import Clock, Entropy
-from node.config import Settings
 from node.daemon.desktop import DesktopNotices, find_notifier
 from node.daemon.drafting import DraftingThinker
 from node.daemon.peers import Roster
@@ -16,6 +15,7 @@ from node.daemon.queue_desk import QueueDesk, QueueTeller
 from node.daemon.thinker import Thinker
 from node.daemon.upgrading import LaterConsent, PeerUpgrader
 from node.intents.driver import IntentQueue
+from node.settings import Settings
 from node.store.database import Database
 
 __all__ = ["QueueParts", "build_queue"]

@@ -8,8 +8,9 @@ import logging
 import msgspec
 import trio
 
+from node.agent.events import Answered
 from node.agent.loop import Agent
-from node.agent.ports import Answered, ThinkResult
+from node.agent.ports import ThinkResult
 from node.agent.repetition import RepeatedText
 from node.daemon.answers import Answers
 from node.daemon.owner import answer_event

@@ -269,7 +269,21 @@ _ANSWERS: tuple[str, ...] = (
     "CREATE INDEX answers_by_conversation ON answers (conversation_id)",
 )
 
-KITH = Schema("kith", (_FIRST, _UNREAD, _LEDGER_SIDES, _DECISIONS, _INTENTS, _ANSWERS))
+_REMINDERS: tuple[str, ...] = (
+    """CREATE TABLE reminders (
+        reminder_id TEXT PRIMARY KEY,
+        text TEXT NOT NULL,
+        due_ms INTEGER NOT NULL,
+        made_ms INTEGER NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('waiting', 'told', 'cancelled')),
+        told_ms INTEGER,
+        missed INTEGER NOT NULL DEFAULT 0 CHECK (missed IN (0, 1)),
+        seen_ms INTEGER
+    ) STRICT""",
+    "CREATE INDEX reminders_due ON reminders (due_ms) WHERE state = 'waiting'",
+)
+
+KITH = Schema("kith", (_FIRST, _UNREAD, _LEDGER_SIDES, _DECISIONS, _INTENTS, _ANSWERS, _REMINDERS))
 
 _INDEX_FIRST: tuple[str, ...] = (
     "CREATE TABLE marks (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",

@@ -10,7 +10,7 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node import config, config_file
+from node import config, config_file, settings
 from node.errors import ConfigError
 
 FILE = """\
@@ -125,8 +125,8 @@ def test_setting_a_value_keeps_comments_order_and_the_rest(path):
     text = path.read_text()
     assert text.startswith("# my node\n[node]\n")
     found = config.load(path, {})
-    assert found.settings.node == config.NodeConfig(name="amber-otter-41", mode="offline")
-    assert found.settings.net == config.NetConfig(listen=("127.0.0.1", "::1"), port=4001, discovery=True)
+    assert found.settings.node == settings.NodeConfig(name="amber-otter-41", mode="offline")
+    assert found.settings.net == settings.NetConfig(listen=("127.0.0.1", "::1"), port=4001, discovery=True)
     assert (found.settings.mail.keep_days, found.settings.models.folders) == (30, ("/models",))
 
 

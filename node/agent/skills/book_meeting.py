@@ -13,7 +13,8 @@ from datetime import date, datetime, timedelta
 
 import trio
 
-from node.agent.ports import Calendar, Interval, Origin, Status
+from node.agent.events import Status
+from node.agent.ports import Calendar, Interval, Origin
 from node.agent.readers.phrases import phrase, quoted
 from node.agent.readers.windows import Locale, When, wall_time
 from node.agent.saying import who

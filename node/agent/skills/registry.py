@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from node.agent.ports import EventSink
+from node.agent.events import EventSink
 from node.agent.slots import Reading, SlotReader
 from node.agent.tools.registry import Args, ArgValue, Provenance
 from node.privacy.labels import Labeled

@@ -10,7 +10,8 @@ from node.agent.tools.contacts import ContactLookup
 from node.agent.tools.files import FileRead, FileSearch
 from node.agent.tools.notes import NoteRead, NoteSearch, NoteWrite
 from node.agent.tools.peers import PeerDirectory, PeersList
-from node.agent.tools.registry import Registry
+from node.agent.tools.registry import ReadTool, Registry, WriteTool
+from node.agent.tools.reminders import ReminderBook, ReminderCancel, ReminderList, ReminderSet
 from node.sources.ics import Calendars
 from node.sources.notes import NoteFolder
 from node.sources.vcf import Contacts
@@ -20,9 +21,13 @@ __all__ = ["builtin_tools"]
 
 def builtin_tools(
     *, calendars: Calendars, contacts: Contacts, notes: NoteFolder, files: Mapping[str, NoteFolder],
-    peers: PeerDirectory, clock: Clock,
+    peers: PeerDirectory, clock: Clock, reminders: ReminderBook | None = None,
 ) -> Registry:
-    """All eleven tools. files: folders of plain text by the name the owner calls them, made with suffixes=None."""
+    """All tools. files: folders of plain text by the name the owner calls them, made with suffixes=None. reminders:
+    None on a node that keeps none."""
+    reminding: tuple[ReadTool | WriteTool, ...] = () if reminders is None else (
+        ReminderSet(reminders), ReminderList(reminders), ReminderCancel(reminders),
+    )
     return Registry((
         ClockNow(),
         CalendarList(calendars), CalendarFree(calendars), CalendarCreate(calendars, contacts, clock),
@@ -30,4 +35,5 @@ def builtin_tools(
         NoteRead(notes), NoteSearch(notes), NoteWrite(notes),
         FileRead(files), FileSearch(files),
         PeersList(peers),
+        *reminding,
     ))

@@ -9,7 +9,8 @@ from agent_node import World, fill_folder, world
 
 from node.agent.approve import Approvals
 from node.agent.effects import Approval, Effect
-from node.agent.ports import AnswerKind, ApprovalNeeded
+from node.agent.events import ApprovalNeeded
+from node.agent.ports import AnswerKind
 from node.agent.tools.registry import Registry
 from node.errors import StorageError
 

@@ -9,7 +9,8 @@ from agent_node import World, fill_folder, world
 from node.agent import acting
 from node.agent.checking import cautions, check_call, refusal, task_for
 from node.agent.effects import Origin
-from node.agent.ports import AnswerKind, ApprovalNeeded
+from node.agent.events import ApprovalNeeded
+from node.agent.ports import AnswerKind
 from node.agent.skills.registry import SkillCall, SkillWrite
 from node.agent.skills.work_out import WorkOut
 from node.agent.tools.registry import Param, Provenance, ToolSpec

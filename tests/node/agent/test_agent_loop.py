@@ -11,18 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from node.agent.errors import EmptyRequest, NoSuchConversation, RequestTooLong
+from node.agent.events import Answered, ApprovalNeeded, Delta, Status, ToolFinished, ToolStarted
 from node.agent.loop import REQUEST_CHARS
-from node.agent.ports import (
-    AUTO,
-    Answered,
-    AnswerKind,
-    ApprovalNeeded,
-    AskRequest,
-    Delta,
-    Status,
-    ToolFinished,
-    ToolStarted,
-)
+from node.agent.ports import AUTO, AnswerKind, AskRequest
 from node.privacy.labels import Confidentiality, Integrity, Labeled
 
 

@@ -11,9 +11,10 @@ import pytest
 import trio
 
 from node.api.app import build_app
-from node.api.ports import AskInput, Emit, Services
+from node.api.ports import AskInput, Emit
 from node.api.questions import NoSuchQuestion, Questions, TooManyQuestions
 from node.api.server import serve_api
+from node.api.services import Services
 from node.api.views import DoctorView, PeerView, StatusView
 from node.cli.client import NodeClient
 from node.cli.failure import CommandFailure, NotRunning

@@ -7,17 +7,8 @@ import trio
 from fixed import FixedClock
 
 from node.agent.effects import Effect, EffectValue, Origin
-from node.agent.ports import (
-    Answer,
-    Answered,
-    AnswerKind,
-    ApprovalNeeded,
-    ConsentNeeded,
-    Delta,
-    Status,
-    ToolFinished,
-    ToolStarted,
-)
+from node.agent.events import Answered, ApprovalNeeded, ConsentNeeded, Delta, Status, ToolFinished, ToolStarted
+from node.agent.ports import Answer, AnswerKind
 from node.api.questions import MAX_PENDING, Questions
 from node.daemon.owner import ApiEventSink, OwnerDesk
 from node.privacy.consent import ConsentQuestion, OutgoingText, Substitution

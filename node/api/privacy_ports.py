@@ -1,0 +1,90 @@
+"""What the API needs of the guard: the ledger, levels, secrets. Must not know how any of it is done."""
+
+from typing import Protocol
+
+import msgspec
+
+from node.api.privacy_views import LedgerEntryView, LedgerPage, LedgerReport, PrivacyView, SecretView
+
+__all__ = [
+    "Ledger",
+    "LevelChange",
+    "NewSecret",
+    "Privacy",
+    "Secrets",
+]
+
+
+
+class Ledger(Protocol):
+    """What left this node."""
+
+    async def entries(self, *, since: str | None, peer: str | None, limit: int) -> list[LedgerEntryView]:
+        """Newest first."""
+        ...
+
+    async def entry(self, entry_id: int) -> LedgerEntryView:
+        """One entry with the exact texts that left."""
+        ...
+
+    async def verify(self, peer: str | None) -> LedgerReport:
+        """Check the whole chain against its signed head and the peers' receipts; peer: ask it for missing ones first.
+        """
+        ...
+
+    async def export(self, after: int, *, with_texts: bool) -> LedgerPage:
+        """Entries in order behind this number, with the bytes that the chain covers."""
+        ...
+
+
+class NewSecret(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A password or token to be stored."""
+
+    name: str
+    value: str
+    purpose: str = "other"
+
+    def __repr__(self) -> str:
+        """Never the value."""
+        return f"NewSecret({self.name!r}, {self.purpose!r})"
+
+
+class Secrets(Protocol):
+    """Stored passwords and tokens."""
+
+    async def all(self) -> list[SecretView]:
+        """Names and purposes."""
+        ...
+
+    async def add(self, new: NewSecret) -> SecretView:
+        """Keep one."""
+        ...
+
+    async def remove(self, name: str) -> str:
+        """Erase one."""
+        ...
+
+
+class LevelChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What goes to a peer leaves in this form. level: never, masked, public, clear, default."""
+
+    peer: str
+    level: str
+    purpose: str = "infer"
+    conversation: str | None = None
+
+
+class Privacy(Protocol):
+    """What may leave for whom."""
+
+    async def show(self, name: str | None) -> PrivacyView:
+        """Levels and standing refusals, of one peer or of all."""
+        ...
+
+    async def set(self, change: LevelChange) -> PrivacyView:
+        """Choose a level."""
+        ...
+
+    async def allow_again(self, number: int) -> PrivacyView:
+        """Take a standing refusal back."""
+        ...

@@ -1,0 +1,54 @@
+"""Every service that the routes may reach, attached as the node starts. Must not know what a service does."""
+
+from dataclasses import dataclass
+
+from node.api.events import Events
+from node.api.ports import (
+    Asking,
+    Bench,
+    Conversations,
+    Evaluating,
+    Following,
+    Granting,
+    Measuring,
+    Messages,
+    Models,
+    NodeControl,
+    Offloading,
+    Pairing,
+    Peers,
+    Searching,
+    Waking,
+)
+from node.api.privacy_ports import Ledger, Privacy, Secrets
+from node.api.queue_ports import Queue
+from node.api.reminder_ports import Reminders
+
+__all__ = ["Services"]
+
+
+@dataclass(slots=True)
+class Services:
+    """Everything the routes may reach; parts are None until they have started."""
+
+    node: NodeControl
+    measuring: Measuring | None = None
+    events: Events | None = None
+    queue: Queue | None = None
+    reminders: Reminders | None = None
+    waking: Waking | None = None
+    asking: Asking | None = None
+    pairing: Pairing | None = None
+    peers: Peers | None = None
+    granting: Granting | None = None
+    following: Following | None = None
+    offloading: Offloading | None = None
+    ledger: Ledger | None = None
+    privacy: Privacy | None = None
+    secrets: Secrets | None = None
+    models: Models | None = None
+    bench: Bench | None = None
+    evaluating: Evaluating | None = None
+    messages: Messages | None = None
+    searching: Searching | None = None
+    conversations: Conversations | None = None
