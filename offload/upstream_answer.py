@@ -7,10 +7,11 @@ from collections import deque
 from dataclasses import dataclass
 
 from offload.errors import EngineError
-from offload.ports import Event, Failed, Finished, OutsideClearance, Piece, Started, Usage
+from offload.ports import Event, Failed, Finished, OutsideClearance, Piece, Started, ToolCall, Usage
 from offload.upstream_errors import UpstreamBroken
 from offload.upstream_http import Exchange
 from offload.upstream_sse import EventSplitter
+from offload.upstream_tools import CallCollector
 from offload.upstream_wire import decode_chunk, finish_word
 
 __all__ = ["Begun", "FailedAnswer", "UpstreamAnswer"]
@@ -47,7 +48,7 @@ class UpstreamAnswer:
     """The events of one answer, read off the connection as they are asked for. Cached and prompt tokens are known at
     the end only, so Started says 0."""
 
-    def __init__(self, most_tokens: int, begun: Begun) -> None:
+    def __init__(self, most_tokens: int, begun: Begun, *, most_calls: int = 1) -> None:
         self._most_chars = most_tokens * _CHARS_PER_TOKEN
         self._begun = begun
         self._splitter = EventSplitter()
@@ -57,6 +58,7 @@ class UpstreamAnswer:
         self._usage: Usage | None = None
         self._pieces = 0
         self._chars = 0
+        self._calls = CallCollector(most_calls)
 
     def __aiter__(self) -> "UpstreamAnswer":
         return self
@@ -88,13 +90,16 @@ class UpstreamAnswer:
         chunk = decode_chunk(data)
         self._usage = chunk.usage or self._usage
         self._finish = chunk.finish or self._finish
-        if not chunk.text:
+        self._calls.take(chunk.calls)
+        if not chunk.text and not chunk.thought and not chunk.calls:
             return
         self._pieces += 1
-        self._chars += len(chunk.text)
+        self._chars += len(chunk.text) + len(chunk.thought) + sum(len(part.arguments) + 1 for part in chunk.calls)
         if self._chars > self._most_chars:
             raise UpstreamBroken("The upstream engine wrote far more than was asked for.")
-        self._show(self._begun.clearance.restore(chunk.text))
+        if chunk.thought:
+            self._events.append(Piece("", thought=chunk.thought))
+        self._show(self._begun.clearance.restore(chunk.text) if chunk.text else "")
 
     def _end(self) -> None:
         """The last event. A server that does not count its tokens is counted by pieces, about one a token."""
@@ -103,6 +108,10 @@ class UpstreamAnswer:
             raise UpstreamBroken("The upstream engine's answer broke off.")
         word = finish_word(self._finish)
         self._show(self._begun.clearance.restore_end())
+        told = self._calls.told(self._begun.clearance)
+        self._events.extend(told)
+        if word in ("stop", "tool_calls"):
+            word = "tool_calls" if any(isinstance(event, ToolCall) for event in told) else "stop"
         self._events.append(Finished(word, self._usage or Usage(0, 0, self._pieces), self._begun.model_digest))
 
     def _show(self, text: str) -> None:

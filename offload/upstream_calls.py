@@ -21,6 +21,7 @@ __all__ = ["Call", "ServerKind", "chat_call", "rendered_call", "text_call", "tok
 
 ServerKind = Literal["llama.cpp", "vllm", "ollama", "other"]
 
+_THINKERS = frozenset({"llama.cpp", "vllm"})     # these take arguments for the model's template
 _MOST_STOPS_ELSEWHERE = 4       # the interface's own limit; llama.cpp's server and vLLM take any number
 
 
@@ -34,8 +35,8 @@ class Call(msgspec.Struct, frozen=True):
 def chat_call(request: GenerateRequest, model: str, kind: ServerKind) -> Call:
     """A chat. Raises RequestRefused leaves for what this server or interface can't do, BadGrammar for a bad schema."""
     assert isinstance(request.prompt, ChatPrompt)
-    messages = [{"role": one.role, "content": one.content} for one in request.prompt.messages]
-    more: dict[str, Any] = {}
+    messages = _messages(request.prompt, kind)
+    more = {**_tools(request), **_thinking(request, kind)}
     if request.schema:
         schema = read_schema(request.schema)
         grammar = _grammar_of(schema) if kind == "llama.cpp" else None
@@ -43,6 +44,8 @@ def chat_call(request: GenerateRequest, model: str, kind: ServerKind) -> Call:
         more = {"grammar": grammar} if grammar else {
             "response_format": {"type": "json_schema", "json_schema": wanted}}
     if request.text_so_far:
+        if request.tools:
+            raise BadRequest("An upstream engine can't go on from the middle of an answer that may call tools.")
         if kind not in ("vllm", "ollama"):
             raise BadRequest("This upstream engine can't go on from the middle of an answer.")
         messages.append({"role": "assistant", "content": request.text_so_far})
@@ -66,7 +69,7 @@ def text_call(request: GenerateRequest, prompt: str, model: str, kind: ServerKin
 
 def rendered_call(prompt: ChatPrompt, model: str) -> Call:
     """Ask llama.cpp's server to render a chat with the model's template."""
-    messages = [{"role": one.role, "content": one.content} for one in prompt.messages]
+    messages = _messages(prompt, "llama.cpp")
     return Call("/apply-template", _encode({"model": model, "messages": messages}))
 
 
@@ -79,14 +82,67 @@ def tokens_call(prompt: str | ChatPrompt, model: str, kind: ServerKind) -> Call:
             asked = {"model": model, "content": prompt, "add_special": True, "parse_special": True}
             return Call("/tokenize", _encode(asked))
     elif kind == "vllm":
-        messages = [{"role": one.role, "content": one.content} for one in prompt.messages]
-        return Call("/tokenize", _encode({"model": model, "messages": messages}))
+        return Call("/tokenize", _encode({"model": model, "messages": _messages(prompt, kind)}))
     raise BadPrompt("This upstream engine can't count tokens.")
+
+
+def _messages(prompt: ChatPrompt, kind: ServerKind) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for one in prompt.messages:
+        message: dict[str, Any] = {"role": one.role, "content": one.content}
+        if one.calls:
+            message["tool_calls"] = [
+                {"id": call.call_id or f"call_{place}", "type": "function",
+                 "function": {"name": call.name, "arguments": _sound(call.arguments)}}
+                for place, call in enumerate(one.calls)]
+        if one.thought and kind in _THINKERS:
+            message["reasoning_content"] = one.thought
+        if one.role == "tool":
+            message["tool_call_id"] = one.call_id or "call_0"
+        found.append(message)
+    return found
+
+
+def _sound(arguments: str) -> str:
+    """Arguments as an object: some servers refuse a whole conversation for a bad call in it."""
+    try:
+        msgspec.json.decode(arguments, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError):
+        return _encode({"text": arguments}).decode()
+    return arguments
+
+
+def _tools(request: GenerateRequest) -> dict[str, Any]:
+    if not request.tools or (request.tool_choice == "none" and request.named_tool is None):
+        return {}
+    offered = []
+    for tool in request.tools:
+        try:
+            schema = msgspec.json.decode(tool.parameters or "{}", type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            raise BadRequest(f"The parameters of {tool.name} are no JSON schema.") from error
+        function = {"name": tool.name, "description": tool.description, "parameters": schema}
+        offered.append({"type": "function", "function": function})
+    choice: Any = request.tool_choice
+    if request.named_tool is not None:
+        choice = {"type": "function", "function": {"name": request.named_tool}}
+    return {"tools": offered, "tool_choice": choice, "parallel_tool_calls": request.parallel_calls}
+
+
+def _thinking(request: GenerateRequest, kind: ServerKind) -> dict[str, Any]:
+    """Whether to think, where a server can be told so. How long is up to the server."""
+    if kind not in _THINKERS:
+        return {}
+    return {"chat_template_kwargs": {"enable_thinking": request.thinking_tokens > 0}}
 
 
 def _common(request: GenerateRequest, model: str, kind: ServerKind) -> dict[str, Any]:
     if request.lane == "exact":
         raise LaneUnsupported("An upstream engine can't continue exactly.")
+    if request.adapter is not None:
+        raise BadRequest("An upstream engine takes no adapter.")
+    if request.calls_so_far or request.thought_so_far:
+        raise BadRequest("An upstream engine can't go on from a thought or a call.")
     if isinstance(request.prompt, TokenPrompt):
         raise BadPrompt("An upstream engine takes no token ids.")
     if len(request.stop) > _MOST_STOPS_ELSEWHERE and kind in ("ollama", "other"):

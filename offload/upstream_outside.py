@@ -3,18 +3,21 @@
 Must not know how the guard decides, or how the request is sent.
 """
 
-from collections.abc import AsyncIterator, Sequence
+import re
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 
 import msgspec
 
-from offload.ports import ChatPrompt, GenerateRequest, OutsideClearance, OutsideGuard, TextPrompt
+from offload.ports import ChatPrompt, GenerateRequest, Message, OutsideClearance, OutsideGuard, TextPrompt
 from offload.upstream_errors import OutsideRefused
 from offload.upstream_place import Place
 
 __all__ = ["Plain", "cleared", "free_texts", "with_texts"]
 
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")
+_CALL_ID = re.compile(r"[A-Za-z0-9_-]{0,32}\Z")
 
 
 class Plain:
@@ -49,8 +52,7 @@ async def cleared(
         raise OutsideRefused("Without the privacy guard nothing goes to an upstream engine on another machine.")
     if request.grammar or request.schema:
         raise OutsideRefused("A grammar or schema can hold words of the conversation, so none goes to another machine.")
-    if isinstance(request.prompt, ChatPrompt) and any(one.role not in _ROLES for one in request.prompt.messages):
-        raise OutsideRefused("A message with an unknown role does not go to another machine.")
+    _check_names(request)
     texts = free_texts(request)
     async with guard.clear(
         place=place.name, principal=request.principal, request_id=request.request_id, texts=texts,
@@ -59,31 +61,56 @@ async def cleared(
 
 
 def free_texts(request: GenerateRequest) -> tuple[str, ...]:
-    """Every free text that would be sent: messages or text, the answer so far, stop texts."""
+    """Every free text that would be sent: messages with their thoughts and the arguments of their calls, or text; the
+    answer so far, stop texts, descriptions and schemas of tools."""
     match request.prompt:
         case ChatPrompt(messages=messages):
-            own = tuple(one.content for one in messages)
+            own = tuple(text for one in messages for text in _texts_of(one))
         case TextPrompt(text=text):
             own = (text,)
         case _:
             own = ()
-    return (*own, request.text_so_far, *request.stop)
+    tools = tuple(text for tool in request.tools for text in (tool.description, tool.parameters))
+    return (*own, request.text_so_far, *request.stop, *tools)
+
+
+def _texts_of(message: Message) -> tuple[str, ...]:
+    thought = (message.thought,) if message.thought else ()
+    return (message.content, *thought, *(call.arguments for call in message.calls))
 
 
 def with_texts(request: GenerateRequest, texts: Sequence[str]) -> GenerateRequest:
     """The request with other texts in the places of free_texts(). Raises OutsideRefused when their number differs."""
     if len(texts) != len(free_texts(request)):
         raise OutsideRefused("The privacy guard cleared another number of texts than were shown to it.")
-    prompt, count = request.prompt, 0
+    rest = iter(texts)
+    prompt = request.prompt
     match prompt:
         case ChatPrompt(messages=messages):
-            count = len(messages)
-            pairs = zip(messages, texts[:count], strict=True)
-            prompt = ChatPrompt(tuple(msgspec.structs.replace(one, content=text) for one, text in pairs))
+            prompt = ChatPrompt(tuple(_message(one, rest) for one in messages))
         case TextPrompt():
-            count = 1
-            prompt = TextPrompt(texts[0])
+            prompt = TextPrompt(next(rest))
         case _:
             pass
     return msgspec.structs.replace(
-        request, prompt=prompt, text_so_far=texts[count], stop=tuple(texts[count + 1:]), token_ids_so_far=())
+        request, prompt=prompt, text_so_far=next(rest), stop=tuple(next(rest) for _ in request.stop),
+        tools=tuple(
+            msgspec.structs.replace(tool, description=next(rest), parameters=next(rest)) for tool in request.tools),
+        token_ids_so_far=())
+
+
+def _message(message: Message, texts: Iterator[str]) -> Message:
+    content, thought = next(texts), next(texts) if message.thought else ""
+    calls = tuple(msgspec.structs.replace(call, arguments=next(texts)) for call in message.calls)
+    return msgspec.structs.replace(message, content=content, thought=thought, calls=calls)
+
+
+def _check_names(request: GenerateRequest) -> None:
+    """Names and ids are no free text, so they may hold none. Raises OutsideRefused."""
+    messages = request.prompt.messages if isinstance(request.prompt, ChatPrompt) else ()
+    names = [tool.name for tool in request.tools] + [call.name for one in messages for call in one.calls]
+    ids = [one.call_id for one in messages] + [call.call_id for one in messages for call in one.calls]
+    if any(one.role not in _ROLES for one in messages):
+        raise OutsideRefused("A message with an unknown role does not go to another machine.")
+    if not all(_NAME.match(name) for name in names) or not all(_CALL_ID.match(call_id) for call_id in ids):
+        raise OutsideRefused("A tool or call with such a name does not go to another machine.")

@@ -13,14 +13,15 @@ from offload.ports import FinishReason, Usage
 from offload.upstream_errors import UpstreamBroken, UpstreamRefused
 
 __all__ = [
-    "Chunk", "Listed", "decode_chunk", "decode_models", "decode_rendered", "decode_tokens", "finish_word", "refusal",
+    "CallPart", "Chunk", "Listed", "decode_chunk", "decode_models", "decode_rendered", "decode_tokens", "finish_word",
+    "refusal",
 ]
 
 T = TypeVar("T")
 
 _REASON_LIMIT_CHARS = 200
 _FINISH: Mapping[str, FinishReason] = {
-    "stop": "stop", "eos": "stop", "end_turn": "stop", "tool_calls": "stop", "function_call": "stop",
+    "stop": "stop", "eos": "stop", "end_turn": "stop", "tool_calls": "tool_calls", "function_call": "tool_calls",
     "length": "length", "max_tokens": "length",
 }
 
@@ -35,8 +36,21 @@ class _Usage(msgspec.Struct, frozen=True):
     prompt_tokens_details: _Cached | None = None
 
 
+class _Function(msgspec.Struct, frozen=True):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _Call(msgspec.Struct, frozen=True):
+    index: int = 0
+    function: _Function | None = None
+
+
 class _Delta(msgspec.Struct, frozen=True):
     content: str | None = None
+    reasoning_content: str | None = None        # llama.cpp, vLLM
+    reasoning: str | None = None                # vLLM's newer name, Ollama
+    tool_calls: list[_Call] | None = None
 
 
 class _Choice(msgspec.Struct, frozen=True):
@@ -51,12 +65,23 @@ class _Line(msgspec.Struct, frozen=True):
     error: Any = None
 
 
+class CallPart(msgspec.Struct, frozen=True):
+    """More of the call with this number: its name comes once, its arguments as pieces of JSON."""
+
+    index: int
+    name: str
+    arguments: str
+
+
 class Chunk(msgspec.Struct, frozen=True):
-    """One step of an answer: new text, and at its end the server's word for why, and the counts."""
+    """One step of an answer: new text and thought, parts of calls, and at its end the server's word for why, and the
+    counts."""
 
     text: str
     finish: str | None
     usage: Usage | None
+    thought: str = ""
+    calls: tuple[CallPart, ...] = ()
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -106,8 +131,14 @@ def decode_chunk(data: bytes) -> Chunk:
     if not line.choices:
         return Chunk("", None, usage)
     first = line.choices[0]
-    text = first.text if first.delta is None else first.delta.content
-    return Chunk(text or "", first.finish_reason, usage)
+    delta = first.delta
+    if delta is None:
+        return Chunk(first.text or "", first.finish_reason, usage)
+    calls = tuple(
+        CallPart(call.index, call.function.name or "", call.function.arguments or "")
+        for call in delta.tool_calls or () if call.function is not None)
+    thought = delta.reasoning_content or delta.reasoning or ""
+    return Chunk(delta.content or "", first.finish_reason, usage, thought, calls)
 
 
 def finish_word(word: str) -> FinishReason:

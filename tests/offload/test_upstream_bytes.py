@@ -4,17 +4,30 @@ import contextlib
 import itertools
 import json
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from offload.errors import BadGrammar, BadPrompt, BadRequest, LaneUnsupported
-from offload.ports import ChatPrompt, GenerateRequest, Message, TextPrompt, TokenPrompt, Usage
+from offload.ports import (
+    ChatPrompt,
+    GenerateRequest,
+    Message,
+    PastCall,
+    Piece,
+    TextPrompt,
+    TokenPrompt,
+    ToolCall,
+    ToolOffer,
+    Usage,
+)
 from offload.upstream_calls import chat_call, text_call, tokens_call
 from offload.upstream_errors import UpstreamBroken, UpstreamMisconfigured, UpstreamRefused
 from offload.upstream_place import parse_place
 from offload.upstream_sse import EventSplitter
-from offload.upstream_wire import decode_chunk, decode_models, decode_tokens, finish_word, refusal
+from offload.upstream_tools import CallCollector
+from offload.upstream_wire import CallPart, decode_chunk, decode_models, decode_tokens, finish_word, refusal
 
 CHAT = ChatPrompt((Message("user", "hello"),))
 
@@ -93,6 +106,39 @@ def test_a_chat_is_asked_in_the_words_of_the_interface():
         "stream_options": {"include_usage": True}, "max_tokens": 7, "temperature": 0.5, "top_p": 0.9, "seed": 3,
         "stop": ["END"],
     }
+
+
+def test_tools_and_past_calls_are_asked_in_the_words_of_the_interface():
+    chat = ChatPrompt((
+        Message("user", "note milk"),
+        Message("assistant", "", (PastCall("note_write", '{"text": "mi', "c1"),), "", "So."),
+        Message("tool", "bad", (), "c1")))
+    tool = ToolOffer("note_write", "Write", '{"type": "object", "properties": {"text": {"type": "string"}}}')
+    request = GenerateRequest(
+        request_id="1", prompt=chat, tools=(tool,), tool_choice="required", parallel_calls=True, thinking_tokens=9)
+    for kind in ("llama.cpp", "vllm", "ollama", "other"):
+        body = body_of(chat_call(request, "m", kind))
+        user, call, result = body["messages"]
+        assert call["tool_calls"] == [{"id": "c1", "type": "function", "function": {
+            "name": "note_write", "arguments": '{"text":"{\\"text\\": \\"mi"}'}}]
+        assert (user["role"], result) == ("user", {"role": "tool", "content": "bad", "tool_call_id": "c1"})
+        assert body["tools"] == [{"type": "function", "function": {
+            "name": "note_write", "description": "Write", "parameters": json.loads(tool.parameters)}}]
+        assert (body["tool_choice"], body["parallel_tool_calls"]) == ("required", True)
+        told = kind in ("llama.cpp", "vllm")
+        assert (body.get("chat_template_kwargs") == {"enable_thinking": True}) == told
+        assert (call.get("reasoning_content") == "So.") == told
+    named = msgspec.structs.replace(request, named_tool="note_write", tool_choice="none")
+    assert body_of(chat_call(named, "m", "other"))["tool_choice"] == {
+        "type": "function", "function": {"name": "note_write"}}
+    none = msgspec.structs.replace(request, tool_choice="none")
+    assert "tools" not in body_of(chat_call(none, "m", "other"))
+    for changes in (
+        {"tools": (ToolOffer("f", "", "{"),)}, {"text_so_far": "x"}, {"thought_so_far": "x"}, {"adapter": "a"},
+        {"calls_so_far": 1},
+    ):
+        with pytest.raises(BadRequest):
+            chat_call(msgspec.structs.replace(request, **changes), "m", "vllm")
 
 
 def test_each_kind_goes_on_from_a_text_in_its_own_way():
@@ -184,9 +230,43 @@ def test_no_bytes_break_a_decoder_in_another_way(data):
     assert isinstance(refusal(500, data), UpstreamRefused)
 
 
+def test_thoughts_and_parts_of_calls_are_read():
+    chunk = decode_chunk(
+        b'{"choices":[{"delta":{"reasoning_content":"hm","tool_calls":[{"index":1,"id":"x","type":"function",'
+        b'"function":{"name":"f","arguments":""}},{"index":1,"function":{"arguments":"{}"}},{"index":2}]}}]}')
+    assert (chunk.thought, chunk.calls) == ("hm", (CallPart(1, "f", ""), CallPart(1, "", "{}")))
+    assert decode_chunk(b'{"choices":[{"delta":{"reasoning":"hm"}}]}').thought == "hm"
+
+
+class Upper:
+    """A clearance that restores by shouting, and holds the last character back."""
+
+    def restore(self, text):
+        self.held = text[-1:].upper()
+        return text[:-1].upper()
+
+    def restore_end(self):
+        held, self.held = self.held, ""
+        return held
+
+
+def test_calls_are_put_together_from_their_pieces_and_restored_within():
+    calls = CallCollector(2)
+    calls.take([CallPart(0, "f", ""), CallPart(0, "", '{"a": "x", "b": ["y')])
+    calls.take([CallPart(1, "g", "{oops"), CallPart(0, "", '", 1]}'), CallPart(2, "h", "{}")])
+    assert calls.told(Upper()) == [ToolCall("f", '{"a":"X","b":["Y",1]}'), Piece("G({OOPS)")]
+    nameless = CallCollector()
+    nameless.take([CallPart(0, "", "{}"), CallPart(1, "g", "{}")])
+    assert nameless.told(Upper()) == [Piece("({})")]
+    deep = CallCollector()
+    deep.take([CallPart(0, "f", '{"a":' + "[" * 200 + "]" * 200 + "}")])
+    assert isinstance(deep.told(Upper())[0], Piece)
+
+
 def test_finish_reasons_in_our_words():
-    words = {"stop": "stop", "length": "length", "tool_calls": "stop", "function_call": "stop"}
+    words = {"stop": "stop", "length": "length", "tool_calls": "tool_calls"}
     assert {word: finish_word(word) for word in words} == words
+    assert finish_word("function_call") == "tool_calls"
     for word in ("content_filter", "abort", "error"):
         with pytest.raises(UpstreamRefused, match=word):
             finish_word(word)

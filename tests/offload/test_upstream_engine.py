@@ -16,10 +16,13 @@ from offload.ports import (
     Finished,
     GenerateRequest,
     Message,
+    PastCall,
     Piece,
     Started,
     TextPrompt,
     TokenPrompt,
+    ToolCall,
+    ToolOffer,
     Usage,
 )
 from offload.upstream import UpstreamEngine, UpstreamSettings
@@ -81,6 +84,29 @@ async def test_an_answer_streams_with_counts_and_reason():
         assert (asked.method, asked.path) == ("POST", "/v1/chat/completions")
         assert asked.json["model"] == "qwen" and asked.json["messages"][1]["content"] == "grüße 🎉?"
         assert "authorization" not in asked.headers
+
+
+async def test_calls_and_thoughts_of_a_server_are_events_like_ours():
+    def delta(**fields):
+        return {"choices": [{"delta": fields}]}
+
+    def part(index, name, arguments):
+        return delta(tool_calls=[{"index": index, "id": f"c{index}", "type": "function", "function": {
+            "name": name, "arguments": arguments}}])
+
+    script = answering(events(
+        delta(reasoning_content="Hm."), delta(content="One moment."), part(0, "note_write", '{"te'),
+        part(0, None, 'xt": "milk"}'), part(1, "clock_now", ""),
+        {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}, "[DONE]"))
+    tools = (ToolOffer("note_write", "", "{}"), ToolOffer("clock_now", "", "{}"))
+    note, clock = ToolCall("note_write", '{"text":"milk"}'), ToolCall("clock_now", "{}")
+    for parallel, calls in ((True, [note, clock]), (False, [note])):
+        async with upstream(script) as (engine, server):
+            found = await all_of(engine, ask(tools=tools, parallel_calls=parallel))
+            assert [event for event in found if isinstance(event, ToolCall)] == calls
+            assert [event.thought for event in found if isinstance(event, Piece) and event.thought] == ["Hm."]
+            assert (text_of(found), found[-1].finish_reason) == ("One moment.", "tool_calls")
+            assert [tool["function"]["name"] for tool in server.asked[-1].json["tools"]] == ["note_write", "clock_now"]
 
 
 async def test_the_answer_is_the_same_wherever_the_bytes_are_split():
@@ -303,6 +329,25 @@ async def test_another_machine_gets_what_the_guard_cleared_and_nothing_else(tmp_
         assert asked.json["messages"][0]["content"] == "Be kind to [PERSON_1]."
         assert guard.counted == asked.body and guard.open == 0
         assert text_of(found).endswith("k!") and isinstance(found[-1], Finished)
+
+
+async def test_tools_and_past_calls_are_cleared_like_any_text(tmp_path, monkeypatch):
+    guard = Guard()
+    chat = ChatPrompt((
+        Message("user", "hi"),
+        Message("assistant", "", (PastCall("mail_send", '{"to": "Bea Long"}', "c1"),), "", "Bea Long?"),
+        Message("tool", "sent", (), "c1")))
+    tool = ToolOffer("mail_send", "Writes to Bea Long", '{"properties": {"to": {"enum": ["Bea Long"]}}}')
+    async with outside(tmp_path, monkeypatch, guard) as (engine, server, _):
+        await all_of(engine, ask(chat, tools=(tool,)))
+        assert guard.shown[3] == (
+            "hi", "", "Bea Long?", '{"to": "Bea Long"}', "sent", "", "Writes to Bea Long",
+            '{"properties": {"to": {"enum": ["Bea Long"]}}}')
+        (asked,) = server.asked
+        assert b"Bea" not in asked.body
+        assert asked.body.count(b"[PERSON_1]") == 3     # a thought does not go to this kind of server
+        for wrong in (ToolOffer("Bea", "", "{}"), ToolOffer("a b", "", "{}")):
+            assert (await all_of(engine, ask(tools=(wrong,))))[-1].code == "outside_refused"
 
 
 async def test_the_check_above_sees_an_unmasked_text(tmp_path, monkeypatch):

@@ -4,10 +4,13 @@ import json
 
 import pytest
 import trio
+from chat_templates import chat_template
 from embedded_model import model_path
+from engine_asks import collect, running_engine
 from llama_server import llama_server
+from scripted_model import END, write_scripted
 
-from offload.ports import ChatPrompt, Finished, GenerateRequest, Message, Piece, TextPrompt
+from offload.ports import ChatPrompt, Finished, GenerateRequest, Message, Piece, TextPrompt, ToolCall, ToolOffer
 from offload.upstream import UpstreamEngine, UpstreamSettings
 
 pytestmark = pytest.mark.model
@@ -95,3 +98,29 @@ async def test_eight_at_once_keep_apart(engine):
         for number in range(8):
             nursery.start_soon(one, number)
     assert found == {number: f"answer {number}" for number in range(8)}
+
+
+async def test_the_server_reads_the_same_call_as_our_engine(tmp_path):
+    """Qwen3.5's own template, and a model that writes this call: rendered, read and typed by both alike."""
+    call = (
+        "<tool_call>\n<function=note_write>\n<parameter=text>\nbuy <b>milk</b>\nand eggs ☕\n</parameter>\n"
+        "<parameter=pages>\n2\n</parameter>\n<parameter=loud>\ntrue\n</parameter>\n</function>\n</tool_call>")
+    tool = ToolOffer("note_write", "Write a note", json.dumps({
+        "type": "object", "required": ["text"], "properties": {
+            "text": {"type": "string"}, "pages": {"type": "integer"}, "loud": {"type": "boolean"}}}))
+    request = GenerateRequest(
+        request_id="r", prompt=ChatPrompt((Message("user", "note milk"),)), tools=(tool,), max_tokens=300)
+    write_scripted(
+        tmp_path / "m.gguf", request, call + END, template=chat_template("Qwen3.5-4B"),
+        plain=("<tool_call>", "</tool_call>", "<think>", "</think>"))
+    async with running_engine([tmp_path]) as ours:
+        own = await collect(ours, request)
+    with llama_server(tmp_path / "m.gguf", context_tokens=4096) as address:
+        theirs = await collect(UpstreamEngine(UpstreamSettings(address, "llama.cpp")), request)
+    told = {"text": "buy <b>milk</b>\nand eggs ☕", "pages": 2, "loud": True}
+    for found in (own, theirs):
+        (made,) = (event for event in found if isinstance(event, ToolCall))
+        assert (made.name, json.loads(made.arguments)) == ("note_write", told)
+        assert (text_of(found), found[-1].finish_reason) == ("", "tool_calls")
+    # by their counts the prompt is the same too
+    assert own[-1].usage.prompt_tokens == theirs[-1].usage.prompt_tokens

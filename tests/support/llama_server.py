@@ -48,7 +48,7 @@ def _serve(model: str, context_tokens: int, streams: int) -> None:
     wanted.model.path = model
     wanted.n_ctx, wanted.n_parallel, wanted.kv_unified = context_tokens, streams, True
     wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = 2
-    wanted.warmup, wanted.port = False, 0
+    wanted.warmup, wanted.port, wanted.use_jinja = False, 0, True
     server = xllamacpp.Server(wanted)
     print(server.listening_address, flush=True)
     sys.stdin.read()
