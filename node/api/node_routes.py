@@ -38,6 +38,7 @@ class NodeRoutes:
             ("GET", "/metrics", self.metrics),
             ("GET", "/v1/mode", self.mode_now),
             ("PUT", "/v1/mode", self.mode),
+            ("GET", "/v1/net", self.net),
             ("POST", "/v1/stop", self.stop),
         ]
 
@@ -59,6 +60,9 @@ class NodeRoutes:
 
     async def mode(self, request: Request) -> Any:
         return await self._at.services.node.set_mode(read_body(request, ModeChange).mode)
+
+    async def net(self, _: Request) -> Any:
+        return self._at.part("reachability").view()
 
     async def stop(self, _: Request) -> Any:
         self._at.services.node.stop()

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from node.api.events import Events
+from node.api.net_views import Reachability
 from node.api.ports import (
     Asking,
     Bench,
@@ -37,6 +38,7 @@ class Services:
     queue: Queue | None = None
     reminders: Reminders | None = None
     waking: Waking | None = None
+    reachability: Reachability | None = None
     asking: Asking | None = None
     pairing: Pairing | None = None
     peers: Peers | None = None

@@ -76,7 +76,7 @@ class PingView(msgspec.Struct, frozen=True, kw_only=True):
     peer_id: str
     rtt_ms: float
     route: str
-    """direct: a connection between the two nodes, with nobody in between."""
+    """lan or direct: a connection with nobody in between. "relayed via NAME": sealed, through that peer."""
     transport: str
     address: str
 

@@ -20,6 +20,12 @@ def endpoint(address: str) -> str:
     return f"[{parts[2]}]:{parts[4]}" if parts[1] == "ip6" else f"{parts[2]}:{parts[4]}"
 
 
+def _way(pong: dict[str, Any]) -> str:
+    if pong["transport"] == "circuit":
+        return f"{pong['route']}"
+    return f"via {pong['route']} {pong['transport']} {endpoint(pong['address'])}"
+
+
 @click.command("ping")
 @click.argument("peer")
 @click.option("-n", "--count", default=4, type=click.IntRange(1, 1000), show_default=True, help="How many round trips.")
@@ -52,7 +58,7 @@ def command(ctx: click.Context, peer: str, count: int, interval_s: float, wait_s
             continue
         replies.append({key: pong[key] for key in ("rtt_ms", "route", "transport", "address")})
         if not at.as_json:
-            at.data(f"pong {pong['rtt_ms']:.1f} ms via {pong['route']} {pong['transport']} {endpoint(pong['address'])}")
+            at.data(f"pong {pong['rtt_ms']:.1f} ms {_way(pong)}")
     times = [reply["rtt_ms"] for reply in replies if reply["rtt_ms"] is not None]
     if not times:
         assert failure is not None

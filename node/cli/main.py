@@ -25,6 +25,7 @@ COMMANDS = {
     "pair": "Pair with another node, by code or link",
     "peers": "List paired peers",
     "ping": "Measure the way to a peer",
+    "net": "Explain how this node and its peers reach each other",
     "wake": "Start a peer's sleeping machine over the local network",
     "trust": "Change the trust in a peer",
     "grant": "Show, change or revoke what a peer may do here",

@@ -28,6 +28,7 @@ from node.daemon.evaluation import Evaluating
 from node.daemon.lan import lan_addresses
 from node.daemon.messages import Messages
 from node.daemon.metrics import Metrics, MetricSources
+from node.daemon.net_desk import NetDesk
 from node.daemon.pairing import Pairing
 from node.daemon.parts import Parts, build_parts
 from node.daemon.persevering import Persevering
@@ -215,6 +216,9 @@ class Node:
         services.pairing = pairing
         services.peers = parts.roster
         services.waking = parts.waking
+        services.reachability = NetDesk(
+            parts.networking, parts.reaching, parts.roster, self._config.settings.net
+        )
         services.reminders = parts.reminding
         services.measuring = self._metrics(parts, database)
         services.granting = parts.grant_desk

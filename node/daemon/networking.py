@@ -4,7 +4,6 @@ Owns the libp2p network and the links to known peers; hands out guarded channels
 is sent.
 """
 
-import ipaddress
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import trio
 
 from node.clock import Entropy
 from node.daemon.lan import may_reach
+from node.daemon.own_addresses import hosts_to_add, is_everywhere
 from node.errors import PeerUnreachable
 from node.identity.keystore import Identity
 from node.net.addresses import Address, parse
@@ -217,13 +217,17 @@ class Networking:
                 return
             now = {parse(one).host: one for one in network.addresses()}
             for host, address in now.items():
-                if not _is_everywhere(host) and host not in addresses:
+                if not is_everywhere(host) and host not in addresses:
                     await network.remove_listener(address)
                     log.info("no longer listening on %s: this machine has it no more", address)
             port = parse(next(iter(now.values()))).port if now else 0
-            back = {one.host: one.kind for one in map(parse, self._wanted) if one.host in addresses}
-            await self._add_listeners(
-                network, [f"/{kind}/{host}/tcp/{port}" for host, kind in back.items() if host not in now])
+            wanted = [one.host for one in map(parse, self._wanted)]
+            await self._add_listeners(network, [
+                f"/ip{6 if ':' in host else 4}/{host}/tcp/{port}" for host in hosts_to_add(wanted, now, addresses)
+            ])
+            dropped = network.drop_stale(addresses)
+            if dropped:
+                log.info("dropped %d connections from addresses that this machine has no more", dropped)
             self._links.wake()
 
     async def leave(self, code: Any) -> None:
@@ -371,12 +375,6 @@ class Networking:
             state = "offline" if self.mode == "offline" else self.stage
             raise PeerUnreachable(f"This node is {state}.", hint="See: kith status, kith mode")
         return self._network
-
-
-def _is_everywhere(host: str) -> bool:
-    """Loopback and the wildcard addresses stay whatever networks come and go."""
-    found = ipaddress.ip_address(host)
-    return found.is_loopback or found.is_unspecified or found.is_link_local
 
 
 def _import_network() -> tuple[Any, Any]:

@@ -1,12 +1,12 @@
 """The addresses that a node tells its peers, best first, and which told ones are worth a call. Must not know peers."""
 
 import ipaddress
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from node.net.addresses import parse
 from node.net.errors import BadAddress
 
-__all__ = ["may_be_told", "own_addresses", "stated_addresses"]
+__all__ = ["hosts_to_add", "is_everywhere", "may_be_told", "own_addresses", "stated_addresses"]
 
 
 def own_addresses(listening: Iterable[str], here: frozenset[str], stated: Sequence[str]) -> tuple[str, ...]:
@@ -22,6 +22,22 @@ def own_addresses(listening: Iterable[str], here: frozenset[str], stated: Sequen
             if not (one.is_loopback or one.is_link_local):
                 found.append((one.is_private, f"/ip{one.version}/{host}/tcp/{address.port}"))
     return tuple(dict.fromkeys((*stated, *(text for _, text in sorted(found)))))
+
+
+def is_everywhere(host: str) -> bool:
+    """Loopback, wildcard and link-local addresses stay whatever networks come and go."""
+    found = ipaddress.ip_address(host)
+    return found.is_loopback or found.is_unspecified or found.is_link_local
+
+
+def hosts_to_add(wanted: Sequence[str], listening: Container[str], here: frozenset[str]) -> list[str]:
+    """Where to listen now that the machine has the addresses in `here`: wanted ones that came back; and when a wanted
+    private address is gone, the private ones of the same kind that there are instead: a router gave out a new one."""
+    found = [host for host in wanted if host in here]
+    gone = [host for host in wanted if not is_everywhere(host) and host not in here]
+    kinds = {_version(host) for host in gone if ipaddress.ip_address(host).is_private}
+    new = sorted(host for host in here if _version(host) in kinds and _is_local(host))
+    return [host for host in dict.fromkeys((*found, *new)) if host not in listening]
 
 
 def stated_addresses(stated: Sequence[str], listening: Sequence[str]) -> tuple[str, ...]:
@@ -75,6 +91,11 @@ def _host_and_port(text: str) -> tuple[str, str]:
 def _kind(host: str) -> str:
     version = _version(host)
     return f"ip{version}" if version else "dns"
+
+
+def _is_local(host: str) -> bool:
+    ip = ipaddress.ip_address(host)
+    return ip.is_private and not (ip.is_loopback or ip.is_link_local)
 
 
 def _version(host: str) -> int:

@@ -96,6 +96,10 @@ class Reaching:
         """Peer -> where it saw a call of this node come from."""
         self.mapped: tuple[str, ...] = ()
         """Addresses of a router that lead here."""
+        self.mapping = "is not asked (net.port_mapping is false)"
+        """How it stands with the router, in words."""
+        self.discovery = "nothing on the local network"
+        """What is announced there, in words."""
 
     def attach(self, networking: Networking) -> None:
         """The network whose events this hears."""

@@ -29,6 +29,7 @@ class Circuit(ReadWriteCloser):  # type: ignore[misc]  # libp2p is untyped to my
         self._through = stream
         self.via: str | None = stream.peer_id
         self.address = circuit_address(stream.peer_id)
+        self.local_ip = ""
 
     async def read(self, n: int | None = None) -> bytes:
         """1 to n bytes; b"" at the end. Raises ConnectionClosedError when the way broke."""

@@ -25,6 +25,8 @@ class Connection:
     handle: Any
     via: str | None = None
     """The relay that carries it; None for a direct one."""
+    local_ip: str = ""
+    """This side's address; empty for a relayed one."""
     losing: bool = field(default=False)
 
 

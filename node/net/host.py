@@ -4,6 +4,7 @@ Peers are ids and addresses are text; nothing of libp2p shows. Restartable: serv
 and each call is a new session. It must not know frames, links or what a protocol means.
 """
 
+import ipaddress
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -252,6 +253,16 @@ class Network:
         for connection in gone:
             await connection.muxer.event_closed.wait()
 
+    def drop_stale(self, here: Collection[str]) -> int:
+        """Close every connection from an address that is not among `here` any more, in the background; how many. What
+        leaves such a socket arrives nowhere, and only silence would tell."""
+        table = self._session.table if self._session is not None else None
+        stale = [one for one in table.all() if _is_stale(one.local_ip, here)] if table is not None else []
+        for connection in stale:
+            if self._session is not None and not connection.losing:
+                self._session.discard(connection)
+        return len(stale)
+
     def _cut(self, peer_id: str) -> None:
         if self._session is not None:
             self._session.cut(peer_id)
@@ -354,6 +365,13 @@ class Network:
         if self._session is None:
             raise NetworkStopped
         return self._session
+
+
+def _is_stale(local_ip: str, here: Collection[str]) -> bool:
+    if not local_ip or local_ip in here:
+        return False
+    ip = ipaddress.ip_address(local_ip.partition("%")[0])
+    return not (ip.is_loopback or ip.is_link_local)
 
 
 def _info(connection: Connection) -> ConnectionInfo:

@@ -289,7 +289,7 @@ class Session:
         before = self.table.best(peer_id)
         first = not self.table.of(peer_id)
         connection = Connection(
-            peer_id, carrier.address, dialled, trio.current_time(), muxer, handle, carrier.via
+            peer_id, carrier.address, dialled, trio.current_time(), muxer, handle, carrier.via, carrier.local_ip
         )
         nursery.start_soon(self._watch, connection)
         losers = self.table.add(connection, max_per_peer=self.limits.max_per_peer if known else 1)
