@@ -1,0 +1,190 @@
+"""Where real nodes send work: the idle one of two, both of two for a burst, and past one that talks nonsense.
+
+Scenarios S31 and S22. One phone, two machines at home with the same model; the second one's key is known to the test.
+"""
+
+import contextlib
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+from embedded_model import model_path
+from netpair import LOOPBACK, seed_of
+from running_nodes import until
+
+from node.cli.demo.nodes import DemoNode
+from node.cli.demo.owner import Owner, pair_two
+from node.cli.demo.world import make_world
+from node.cli.failure import CommandFailure
+from node.identity import keystore
+from node.net.gate import Gate
+from node.net.host import Network
+from protocol import canonical, names
+from protocol.errors import ChannelError
+from protocol.frames.link import Hello
+from protocol.framing import encode_frame
+
+pytestmark = [pytest.mark.e2e, pytest.mark.model]
+
+LONG = "Explain how a sailing boat works in detail"
+SHORT = "Explain in one sentence what salt is"
+ATTIC = "attic"
+LOOKS = 20
+
+
+class OneSeed:
+    """Entropy whose first 32 bytes are this name's key."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def bytes(self, n: int) -> "bytes":
+        return seed_of(self._name)[:n]
+
+
+@dataclass
+class Three:
+    """The phone and its two machines at home."""
+
+    phone: DemoNode
+    home_pc: DemoNode
+    attic: DemoNode
+
+    def explain(self) -> dict[str, Any]:
+        view: dict[str, Any] = self.phone.client().post("/v1/offload/explain", {"text": SHORT})
+        return view
+
+    def line(self, name: str) -> dict[str, Any]:
+        return next(line for line in self.explain()["candidates"] if line["name"] == name)
+
+    def wait_idle(self) -> None:
+        """Both have told the phone that nothing is at work there."""
+        for name in ("home-pc", ATTIC):
+            until(lambda name=name: self.line(name)["wait_s"] == 0, f"{name} is idle")  # type: ignore[misc]
+
+    @contextlib.contextmanager
+    def busy(self, node: DemoNode) -> Iterator[None]:
+        """The node's own owner asks it something long, meanwhile."""
+        over = threading.Event()
+
+        def ask() -> None:
+            with contextlib.suppress(CommandFailure, OSError):
+                while not over.is_set():
+                    with contextlib.closing(Owner(node.client()).follow(LONG, local=True)) as events:
+                        for _ in events:
+                            if over.is_set():
+                                return
+
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        try:
+            until(lambda: self.line(node.name)["wait_s"] > 0, f"the phone hears that {node.name} is busy")
+            yield
+        finally:
+            over.set()
+            thread.join(60)
+
+
+@pytest.fixture(scope="module")
+def three() -> Iterator[Three]:
+    model_path()
+    with tempfile.TemporaryDirectory(prefix="kx-") as folder:
+        world = make_world(Path(folder), datetime.now(UTC))
+        attic = Path(folder) / ATTIC
+        for part in ("config", "data", "library"):
+            (attic / part).mkdir(parents=True, mode=0o700)
+        attic.chmod(0o700)
+        written = (world.home_pc / "config" / "config.toml").read_text().replace('"home-pc"', f'"{ATTIC}"')
+        (attic / "config" / "config.toml").write_text(written.replace(str(world.home_pc), str(attic)))
+        (attic / "config" / "config.toml").chmod(0o600)
+        keystore.create(attic / "data" / "identity.json", OneSeed(ATTIC))
+        nodes = [DemoNode(name, home) for name, home in (
+            ("phone", world.phone), ("home-pc", world.home_pc), (ATTIC, attic))]
+        with nodes[0], nodes[1], nodes[2]:
+            for node in nodes:
+                node.start()
+            found = Three(*nodes)
+            for provider in nodes[1:]:
+                pair_two(provider.client(), found.phone.client())
+            found.phone.wait_for(
+                lambda status: sum(peer["connected"] for peer in status["peers"]) == 2, "both are here")
+            for provider in nodes[1:]:  # their workers are loaded and their speeds known from here on
+                Owner(found.phone.client()).ask("Explain what a boat is", on=provider.name)
+            yield found
+
+
+@pytest.mark.parametrize("busy", ["home-pc", ATTIC])
+def test_the_idle_one_of_two_is_chosen_every_time(three: Three, busy: str) -> None:
+    three.wait_idle()
+    idle = ATTIC if busy == "home-pc" else "home-pc"
+    with three.busy(three.home_pc if busy == "home-pc" else three.attic):
+        picks = Counter(three.explain()["runs_on"] for _ in range(LOOKS))
+        assert picks == {idle: LOOKS}
+        assert Owner(three.phone.client()).ask(SHORT)["ran_on"] == idle
+    three.wait_idle()
+    candidates = {line["name"]: line for line in three.explain()["candidates"]}
+    for name in ("home-pc", ATTIC):  # the numbers that it was chosen by
+        assert candidates[name]["answer_s"] > 0 and candidates[name]["warm"], candidates[name]
+
+
+def test_a_burst_spreads_over_both(three: Three) -> None:
+    """The control is the test above: one at a time would all go to one."""
+    three.wait_idle()
+    answers: list[str] = []
+
+    def ask(number: int) -> None:
+        answers.append(Owner(three.phone.client()).ask(f"{SHORT}, the {number}th time")["ran_on"])
+
+    threads = [threading.Thread(target=ask, args=(number,), daemon=True) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert Counter(answers) == {"home-pc": 2, ATTIC: 2}
+
+
+@asynccontextmanager
+async def speaking_for_attic(three: Three) -> AsyncIterator[Network]:
+    phone_id, address = three.phone.status()["peer_id"], three.phone.status()["addresses"][0]
+    network = Network(seed_of(ATTIC), Gate([phone_id]), lambda stream: stream.reset(), lambda event: None)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(network.serve, [LOOPBACK])
+        await network.connect(phone_id, [address], timeout_s=5)
+        yield network
+        nursery.cancel_scope.cancel()
+
+
+NONSENSE = [
+    msgspec.msgpack.encode([4, [["m", "x" * 64, -1, True]]]),               # an advert of another shape
+    b"\xc1\xc1\xc1",
+    msgspec.msgpack.encode([1, "attic", "0.1.0", [], ["infer"], [[1, 2, 3]], b""]),     # a greeting of nonsense
+]
+
+
+@pytest.mark.parametrize("payload", NONSENSE)
+async def test_nonsense_of_one_does_not_stop_the_next(three: Three, payload: bytes) -> None:
+    await trio.to_thread.run_sync(three.attic.stop)
+    async with speaking_for_attic(three) as network:
+        stream = await network.open(three.phone.status()["peer_id"], names.LINK, timeout_s=5)
+        hello = Hello(ATTIC, "0.1.0", names.PROTOCOLS, ("infer",), ())
+        if payload[:2] != b"\x97\x01":
+            await stream.write(encode_frame(canonical.encode(hello)))
+        await stream.write(encode_frame(payload))
+        with contextlib.suppress(ChannelError):
+            while True:
+                await stream.read(65536, deadline_s=3)  # the phone ends this link
+        answer = await trio.to_thread.run_sync(lambda: Owner(three.phone.client()).ask(SHORT))
+    assert answer["ran_on"] == "home-pc"
+    peers = {peer["name"]: peer for peer in three.phone.status()["peers"]}
+    assert peers["home-pc"]["connected"]
+    grants = three.phone.client().get(f"/v1/peers/{ATTIC}/grant")
+    assert any(one["service"] == names.LINK for one in grants["refusals"])  # and its owner can read of it
