@@ -12,6 +12,7 @@ from typing import Protocol
 
 import trio
 
+from node.privacy.language import is_mostly_foreign
 from node.privacy.public_names import PublicNames
 from node.privacy.vault import Hit, Vault
 from node.privacy.weighing import weigh
@@ -26,8 +27,11 @@ _REMEMBERED = 4_096         # passages
 class Detector(Protocol):
     """The detectors' process."""
 
-    async def detect(self, texts: Sequence[str]) -> list[list[tuple[int, int, str]]]:
-        """For each text, (start, end, type) of what may be personal. Raises when it cannot say."""
+    async def detect(self, texts: Sequence[str], foreign: Sequence[bool]) -> list[list[tuple[int, int, str]]]:
+        """For each text, (start, end, type) of what may be personal; foreign: whether it is mostly not English.
+
+        Raises when it cannot say.
+        """
         ...
 
 
@@ -56,7 +60,8 @@ class DetectorsNet:
             digest: passage for (_, passage), digest in zip(cut, digests, strict=True) if digest not in known
         }
         for order in _orders(missing):
-            spans = await self._detector.detect([missing[digest] for digest in order])
+            texts = [missing[digest] for digest in order]
+            spans = await self._detector.detect(texts, [is_mostly_foreign(text) for text in texts])
             if len(spans) != len(order):
                 raise ValueError("an answer for another number of texts")
             for digest, found in zip(order, spans, strict=True):

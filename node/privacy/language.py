@@ -8,7 +8,7 @@ downloaded. Must not know nets or what follows.
 import re
 import unicodedata
 
-__all__ = ["foreign_language"]
+__all__ = ["foreign_language", "is_mostly_foreign"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -38,17 +38,20 @@ _OTHERS = {
     "Spanish": _words("""
     el los las una unos unas y es son era está están ser estar tengo tiene yo tú él ella nosotros ustedes ellos mi mis
     tu tus su sus nuestro nuestra del al con por para sin sobre pero porque que qué quién cuándo dónde cómo muy más
-    también este esta estos estas ese esa le lo puedes puede escribe escribir gracias mañana ayer hoy hola
+    también este esta estos estas ese esa le lo puedes puede escribe escribir gracias mañana ayer hoy hola en un y se
+    les nos como hay siempre algo alguien nada todo todos cada hacer hace otro otra
     """),
     "Italian": _words("""
     il lo gli uno una è sono era essere avere ho hai ha abbiamo io lui lei noi voi loro mio mia miei tuo tua suo sua
     nostro della delle del dei degli nel nella con per tra fra che chi cosa quando dove perché questo questa questi
-    molto più anche non puoi può scrivi scrivere grazie domani ieri oggi ciao di da alla allo agli
+    molto più anche non puoi può scrivi scrivere grazie domani ieri oggi ciao di da alla allo agli un e mi ti si ci
+    devo deve sempre ma se come ogni tutto tutti qualcosa niente altro altra fare fa suoi
     """),
     "Portuguese": _words("""
     os um uma uns e é são está estão ser ter tenho tem eu você ele ela nós vocês eles meu minha seu sua nosso do da dos
     das no na nos nas com por para sem sobre mas porque que quem quando onde como muito mais também este esta isso não
-    pode escreva escrever obrigado obrigada amanhã ontem hoje olá
+    pode escreva escrever obrigado obrigada amanhã ontem hoje olá um em se lhe nos sempre algo tudo todos cada fazer
+    faz outro outra
     """),
     "Dutch": _words("""
     de het een en van ik jij je hij zij wij jullie mijn jouw zijn haar ons onze niet geen maar met voor naar bij uit
@@ -85,6 +88,15 @@ def foreign_language(text: str) -> str | None:
         if found is not None:
             return found
     return None
+
+
+def is_mostly_foreign(text: str) -> bool:
+    """Whether more of the text is in another language than not."""
+    foreign = 0
+    for match in _SENTENCE.finditer(text):
+        if _other_script(match[0]) or _judge(_WORD.findall(match[0])) is not None:
+            foreign += len(match[0])
+    return foreign * 2 > len(text)
 
 
 def _judge(written: list[str]) -> str | None:

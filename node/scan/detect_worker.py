@@ -45,7 +45,9 @@ def _main() -> None:
             pipe.write(encode(ScanRefused(order.number, "not an order of mine")))
             continue
         try:
-            spans = [detectors.find(text) for text in order.texts]
+            spans = [
+                detectors.find(text, foreign=foreign) for text, foreign in zip(order.texts, order.foreign, strict=True)
+            ]
         except Exception as error:  # one odd text must not take the others' worker down; the reason names no text
             pipe.write(encode(ScanRefused(order.number, type(error).__name__)))
         else:

@@ -33,7 +33,7 @@ class DetectWorker:
         """deadline_s: for one call, besides a second per 400 characters; a process that misses it is ended."""
         self._deadline_s = deadline_s
         self._child = AnsweringChild(
-            "detector", launch=lambda: start_child(_MODULE), greeting=Detect(0, []), idle_stop_s=idle_stop_s,
+            "detector", launch=lambda: start_child(_MODULE), greeting=Detect(0, [], []), idle_stop_s=idle_stop_s,
             policy=policy,
         )
 
@@ -69,17 +69,17 @@ class DetectWorker:
         except ChildError as error:
             raise ScanUnavailable(f"The detector failed: {error}.") from error
 
-    async def detect(self, texts: Sequence[str]) -> list[list[tuple[int, int, str]]]:
-        """For each text, in order, (start, end, type) of what may be personal.
+    async def detect(self, texts: Sequence[str], foreign: Sequence[bool]) -> list[list[tuple[int, int, str]]]:
+        """For each text, in order, (start, end, type) of what may be personal. foreign: it is mostly not English.
 
         Raises ScanTooLarge, ScanBusy, ScanTooLate or ScanUnavailable. A process that dies on it is tried once more.
         """
         size = sum(len(text) for text in texts)
         if size > _MOST_CHARS:
             raise ScanTooLarge()
-        listed = list(texts)
+        listed, other = list(texts), list(foreign)
         with trio.move_on_after(self._deadline_s + size / _CHARS_PER_S) as scope:
-            report = await self._child.ask(lambda number: Detect(number, listed))
+            report = await self._child.ask(lambda number: Detect(number, listed, other))
         if scope.cancelled_caught:
             self._child.kill()
             raise ScanTooLate()

@@ -16,10 +16,11 @@ class Embed(msgspec.Struct, frozen=True, tag="embed"):
 
 
 class Detect(msgspec.Struct, frozen=True, tag="detect"):
-    """Order: what may be personal in these texts."""
+    """Order: what may be personal in these texts. foreign: for each, whether it is mostly not English."""
 
     number: int
     texts: list[str]
+    foreign: list[bool]
 
 
 class ScanReady(msgspec.Struct, frozen=True, tag="ready"):

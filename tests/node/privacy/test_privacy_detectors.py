@@ -24,13 +24,15 @@ class WordDetector:
     def __init__(self, cue: str = "Ask ", name: str = "Ebenezer Quill") -> None:
         self.pattern = re.compile(rf"(?<={cue}){name}")
         self.asked: list[str] = []
+        self.foreign: list[bool] = []
         self.fault: Exception | None = None
         self.answer: object = None
 
-    async def detect(self, texts):
+    async def detect(self, texts, foreign):
         if self.fault is not None:
             raise self.fault
         self.asked += texts
+        self.foreign += foreign
         if self.answer is not None:
             return self.answer
         return [[(found.start(), found.end(), "PERSON") for found in self.pattern.finditer(text)] for text in texts]
@@ -107,12 +109,14 @@ async def test_clean_english_text_needs_no_question() -> None:
 
 
 async def test_another_language_falls_back_to_the_owners_consent() -> None:
-    guard = await guarded(WordDetector())
+    detector = WordDetector()
+    guard = await guarded(detector)
     german = "Bitte schreib Zdravka Korenjak, dass ich morgen nicht kommen kann."
     clearance = await guard.clear(Part("user", owner_text(german)))
     assert clearance.texts == ("Bitte schreib [PERSON_1], dass ich morgen nicht kommen kann.",)
     (question,) = guard.owner.questions
     assert question.nets_missing == ("detectors (German text)",)
+    assert set(detector.foreign) == {True}
 
 
 async def test_a_found_name_is_masked_in_every_later_text_of_the_conversation() -> None:

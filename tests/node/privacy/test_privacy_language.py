@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from node.privacy.language import foreign_language
+from node.privacy.language import foreign_language, is_mostly_foreign
 
 
 @pytest.mark.parametrize(("text", "language"), [
@@ -44,3 +44,12 @@ def test_english_is_seldom_taken_for_another_language(shared_privacy: Path, name
     rows = [json.loads(line) for line in (shared_privacy / name).read_text(encoding="utf-8").splitlines()]
     wrong = sum(foreign_language(row["text"]) is not None for row in rows)
     assert wrong <= most * len(rows)
+
+
+def test_a_quoted_sentence_does_not_make_a_letter_foreign() -> None:
+    german = "Ich komme morgen leider nicht."
+    letter = "Please tell me how to answer my landlord. He wrote this to me last week and I do not get it: "
+    assert foreign_language(letter + german) == "German"
+    assert not is_mostly_foreign(letter + german)
+    assert is_mostly_foreign(german)
+    assert not is_mostly_foreign("")

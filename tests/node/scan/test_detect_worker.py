@@ -42,7 +42,7 @@ async def detecting(**options: Any) -> AsyncIterator[DetectWorker]:
 async def test_names_addresses_and_numbers_are_found_in_a_boxed_process() -> None:
     async with detecting() as worker:
         assert worker.pid is None
-        (found,) = await worker.detect([TEXT])
+        (found,) = await worker.detect([TEXT], [False])
         words = {(TEXT[start:end], type_) for start, end, type_ in found}
         assert ("Zdravka Korenjak", "PERSON") in words
         assert ("555-123-4567", "PHONE") in words
@@ -54,10 +54,10 @@ async def test_names_addresses_and_numbers_are_found_in_a_boxed_process() -> Non
 
         assert worker.pid is not None
         os.kill(worker.pid, signal.SIGKILL)         # its death is survived
-        assert await worker.detect([TEXT]) == [found]
-        assert await worker.detect([]) == []
+        assert await worker.detect([TEXT], [False]) == [found]
+        assert await worker.detect([], []) == []
         long = "The meeting with Zdravka Korenjak moved. " * 60      # longer than Rampart's window
-        (many,) = await worker.detect([long])
+        (many,) = await worker.detect([long], [False])
         covered = {place for start, end, _ in many for place in range(start, end)}
         assert all(at in covered for at in range(len(long)) if long[at:].startswith("Zdravka Korenjak"))
 
@@ -115,14 +115,14 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("fake")
 async def test_each_failure_is_told_and_none_is_an_empty_result() -> None:
     async with detecting(policy=RestartPolicy(first_delay_s=0.01, crash_limit=50)) as worker:
-        assert await worker.detect(["a Name", "x"]) == [[(2, 6, "PERSON")], []]
+        assert await worker.detect(["a Name", "x"], [False, False]) == [[(2, 6, "PERSON")], []]
         for text, said in (("die", "SIGKILL"), ("refuse", "ValueError"), ("garbage", "detector"),
                            ("vectors", "something else"), ("fewer", "something else")):
             with pytest.raises(ScanUnavailable, match=said):
-                await worker.detect([text])
+                await worker.detect([text], [False])
         with pytest.raises(ScanTooLarge):
-            await worker.detect(["x" * 1_000_001])
-        assert await worker.detect(["Name"]) == [[(0, 4, "PERSON")]]
+            await worker.detect(["x" * 1_000_001], [False])
+        assert await worker.detect(["Name"], [False]) == [[(0, 4, "PERSON")]]
 
 
 @pytest.mark.usefixtures("fake")
@@ -131,10 +131,10 @@ async def test_a_process_that_no_longer_moves_is_ended() -> None:
         await worker.warm()
         stuck = worker.pid
         with pytest.raises(ScanTooLate):
-            await worker.detect(["silent"])
+            await worker.detect(["silent"], [False])
         while worker.pid == stuck:
             await trio.sleep(0.01)
-        assert await worker.detect(["Name"]) == [[(0, 4, "PERSON")]]
+        assert await worker.detect(["Name"], [False]) == [[(0, 4, "PERSON")]]
 
 
 @pytest.mark.parametrize(("text", "found"), [
