@@ -25,6 +25,7 @@
     |   +-- StoreConflict               a row breaks a rule of its table (a bug, or a replay)
     |   +-- LooseFileMode               others can read a private file
     +-- IdentityError               1   the device key
+    |   +-- Locked                      the node runs, its data is closed until a passphrase is given
     |   +-- PassphraseNeeded            the key file is locked
     |   +-- WrongPassphrase             the passphrase does not open it
     |   +-- DamagedKeyFile              the key file cannot be understood
@@ -42,7 +43,7 @@ __all__ = [
     "EXIT_BUG", "EXIT_FAILED", "EXIT_MODEL_MISSING", "EXIT_NOT_PAIRED", "EXIT_NOT_RUNNING", "EXIT_OK", "EXIT_REFUSED",
     "EXIT_UNREACHABLE", "EXIT_USAGE",
     "AmbiguousPeer", "BugError", "ConfigError", "DamagedKeyFile", "ForeignPackage", "IdentityError", "KeyMissing",
-    "KithError", "LooseFileMode", "MigrationFailed", "ModelMissing", "NameTaken", "NewerSchema", "NodeAlreadyRunning",
+    "KithError", "Locked", "LooseFileMode", "MigrationFailed", "ModelMissing", "NameTaken", "NewerSchema", "NodeAlreadyRunning",
     "NodeNotRunning", "NotPaired", "PairingClosed", "PairingError", "PairingInterrupted", "PairingRefused",
     "PassphraseNeeded", "PathTooLong", "PeerUnreachable", "PolicyRefused",
     "StorageError", "StoreClosed", "StoreConflict", "UnknownPeer", "UsageError",
@@ -245,6 +246,13 @@ class IdentityError(KithError):
     """Something is wrong with this device's key."""
 
     code = "identity"
+
+
+class Locked(IdentityError):
+    """This node is locked: its databases are closed and its keys are out of use."""
+
+    code = "locked"
+    hint = "Unlock it: kith unlock"
 
 
 class PassphraseNeeded(IdentityError):

@@ -14,7 +14,7 @@ from node.identity.keystore import Identity
 from node.paths import Paths
 from protocol.words import new_node_name
 
-__all__ = ["prepare", "read_passphrase"]
+__all__ = ["is_locked", "prepare", "read_passphrase"]
 
 _FILE_NAMED_IN = "KITH_PASSPHRASE_FILE"
 
@@ -28,6 +28,11 @@ def read_passphrase(env: Mapping[str, str]) -> str | None:
         return Path(named).read_text(encoding="utf-8").rstrip("\r\n")
     except OSError as error:
         raise PassphraseNeeded(f"The passphrase file {named} cannot be read: {error.strerror}.") from error
+
+
+def is_locked(paths: Paths) -> bool:
+    """Whether there is a key that needs a passphrase."""
+    return paths.identity_file.exists() and keystore.is_locked(paths.identity_file)
 
 
 def prepare(paths: Paths, entropy: Entropy, *, name: str | None = None, passphrase: str | None = None) -> Identity:

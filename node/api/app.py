@@ -17,6 +17,7 @@ from node.api.asking_routes import AskingRoutes
 from node.api.event_routes import EventRoutes
 from node.api.exchange import Counter, Handler, Row, reply, take_body
 from node.api.failures import HTTP_STATUS, UsageFault, describe_failure
+from node.api.key_routes import KeyRoutes
 from node.api.mail_routes import MailRoutes
 from node.api.model_routes import ModelRoutes
 from node.api.node_routes import NodeRoutes
@@ -32,7 +33,7 @@ __all__ = ["build_app"]
 
 SOCKET_HOST = "kith"
 GROUPS = (
-    NodeRoutes, AskingRoutes, PeerRoutes, PrivacyRoutes, SecretRoutes, ModelRoutes, MailRoutes, EventRoutes,
+    NodeRoutes, AskingRoutes, PeerRoutes, PrivacyRoutes, SecretRoutes, KeyRoutes, ModelRoutes, MailRoutes, EventRoutes,
     QueueRoutes, ReminderRoutes,
 )
 

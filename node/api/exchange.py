@@ -16,6 +16,7 @@ from node.api.ports import Emit
 from node.api.questions import Questions
 from node.api.services import Services
 from node.api.streaming import EventStream
+from node.errors import Locked
 
 __all__ = ["Counter", "Handler", "Row", "read_body", "reply", "take_body", "whole_number"]
 
@@ -39,6 +40,8 @@ class Counter:
     def part(self, name: str) -> Any:
         """The service of this name. Raises Starting while the node has not come to it."""
         part = getattr(self.services, name)
+        if part is None and self.services.locked():
+            raise Locked
         if part is None:
             raise Starting(f"the node is still starting: {name} is not ready")
         return part

@@ -4,12 +4,14 @@ from typing import Protocol
 
 import msgspec
 
-from node.api.privacy_views import LedgerEntryView, LedgerPage, LedgerReport, PrivacyView, SecretView
+from node.api.privacy_views import KeyView, LedgerEntryView, LedgerPage, LedgerReport, PrivacyView, SecretView
 
 __all__ = [
+    "Keys",
     "Ledger",
     "LevelChange",
     "NewSecret",
+    "Passphrases",
     "Privacy",
     "Secrets",
 ]
@@ -87,4 +89,39 @@ class Privacy(Protocol):
 
     async def allow_again(self, number: int) -> PrivacyView:
         """Take a standing refusal back."""
+        ...
+
+
+class Passphrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the owner types. passphrase: the present one, None when there is none. new: None takes it away."""
+
+    passphrase: str | None = None
+    new: str | None = None
+
+    def __repr__(self) -> str:
+        """Never one of them."""
+        return "Passphrases(...)"
+
+
+class Keys(Protocol):
+    """This device's key and the lock on its data."""
+
+    async def state(self) -> KeyView:
+        """How things stand; answers while locked, too."""
+        ...
+
+    async def lock(self) -> KeyView:
+        """Close every database and let go of the keys."""
+        ...
+
+    async def unlock(self, passphrase: str) -> KeyView:
+        """Open them again."""
+        ...
+
+    async def rotate(self, passphrase: str | None) -> KeyView:
+        """Encrypt everything at rest with a new key."""
+        ...
+
+    async def set_passphrase(self, old: str | None, new: str | None) -> KeyView:
+        """Set, change or remove the passphrase."""
         ...

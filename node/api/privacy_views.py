@@ -6,6 +6,7 @@ import msgspec
 
 __all__ = [
     "DenialView",
+    "KeyView",
     "LedgerEntryView",
     "LedgerPage",
     "LedgerReport",
@@ -115,3 +116,12 @@ class PrivacyView(msgspec.Struct, frozen=True, kw_only=True):
     denials: list[DenialView]
     nets: list[str]
     nets_missing: list[str]
+
+
+class KeyView(msgspec.Struct, frozen=True, kw_only=True):
+    """How this device's key is kept."""
+
+    schema: int = SCHEMA
+    peer_id: str
+    passphrase: bool
+    locked: bool

@@ -1,6 +1,7 @@
 """Every service that the routes may reach, attached as the node starts. Must not know what a service does."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 
 from node.api.events import Events
 from node.api.net_views import Reachability
@@ -21,11 +22,14 @@ from node.api.ports import (
     Searching,
     Waking,
 )
-from node.api.privacy_ports import Ledger, Privacy, Secrets
+from node.api.privacy_ports import Keys, Ledger, Privacy, Secrets
 from node.api.queue_ports import Queue
 from node.api.reminder_ports import Reminders
 
 __all__ = ["Services"]
+
+
+_STAYING = frozenset({"node", "keys", "locked", "events"})
 
 
 @dataclass(slots=True)
@@ -33,6 +37,8 @@ class Services:
     """Everything the routes may reach; parts are None until they have started."""
 
     node: NodeControl
+    keys: Keys | None = None
+    locked: Callable[[], bool] = lambda: False
     measuring: Measuring | None = None
     events: Events | None = None
     queue: Queue | None = None
@@ -54,3 +60,9 @@ class Services:
     messages: Messages | None = None
     searching: Searching | None = None
     conversations: Conversations | None = None
+
+    def detach(self) -> None:
+        """Take every service away that lives on opened data."""
+        for one in fields(self):
+            if one.name not in _STAYING:
+                setattr(self, one.name, None)

@@ -7,6 +7,7 @@ run, and lives.
 import argparse
 import getpass
 import os
+import resource
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -17,6 +18,7 @@ import trio
 from node import first_run, log, selfcheck
 from node.config import load
 from node.daemon.composition import Composition
+from node.daemon.door import Door
 from node.daemon.life import Node
 from node.errors import KithError, StorageError
 from node.identity import keystore
@@ -34,12 +36,15 @@ def run_node(arguments: Sequence[str], composition: Composition) -> int:
     options = parser.parse_args(arguments)
     try:
         selfcheck.assert_own_packages()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash leaves no image of the memory, nor does a child's
         paths = Paths.from_env(os.environ, Path.home())
         paths.prepare()
         with NodeLock(paths.data_dir):
             composition.check(paths)
             passphrase = first_run.read_passphrase(os.environ) or _ask_passphrase(paths)
-            identity = first_run.prepare(paths, composition.entropy, passphrase=passphrase)
+            locked = passphrase is None and first_run.is_locked(paths)
+            identity = None if locked else first_run.prepare(paths, composition.entropy, passphrase=passphrase)
+            door = Door(paths, identity, composition.entropy, passphrase)
             config = load(
                 paths.config_file, os.environ, {"node.mode": options.mode, "net.port": options.port}
             )
@@ -49,9 +54,11 @@ def run_node(arguments: Sequence[str], composition: Composition) -> int:
                 console=sys.stderr if sys.stderr.isatty() else None,
             )
             name = config.settings.node.name
-            print(f"kith {version('kith-node')}   {name}   id {identity.peer_id}   mode {config.settings.node.mode}")
+            print(f"kith {version('kith-node')}   {name}   id {door.peer_id}   mode {config.settings.node.mode}")
             print("Press Ctrl-C to stop.", flush=True)
-            node = Node(config, paths, identity, composition, lambda: print("ready", flush=True))
+            if locked:
+                print("The node is locked. Unlock it: kith unlock", flush=True)
+            node = Node(config, paths, door, composition, lambda: print("ready", flush=True))
             trio.run(node.run, strict_exception_groups=True)
     except (KithError, OSError) as error:
         return _end(_known_errors(error))

@@ -14,7 +14,7 @@ from node.api.mode_views import ModeView
 from node.api.views import DoctorView, HealthView, PeerView, StatusView
 from node.clock import Clock
 from node.daemon.readiness import Readiness
-from node.errors import UsageError
+from node.errors import KithError, Locked, UsageError
 
 __all__ = ["Control", "Figures"]
 
@@ -51,14 +51,17 @@ class Control:
         self.switch: Callable[[str], Awaitable[int]] | None = None
         self.mode_view: Callable[[], ModeView] | None = None
         self.stopping: Callable[[], bool] = lambda: False
+        self.locked: Callable[[], bool] = lambda: False
+        self._detached = (self.stage, self.mode, self.addresses, self.peers)
         self.readiness: Readiness | None = None
         self.look: Callable[[], Awaitable[DoctorView]] | None = None
 
     def status(self) -> StatusView:
         """One screen; never waits."""
         figures = self.figures
+        stage = "locked" if self.locked() else self.stage()
         return StatusView(
-            version=version("kith-node"), name=self._name, peer_id=self._peer_id, mode=self.mode(), stage=self.stage(),
+            version=version("kith-node"), name=self._name, peer_id=self._peer_id, mode=self.mode(), stage=stage,
             uptime_s=round(self._clock.monotonic_s() - self._begun_s, 1), model=figures.model,
             model_state=figures.model_state, addresses=self.addresses(), peers=list(self.peers()),
             queued_messages=figures.queued_messages, left_today_entries=figures.left_entries,
@@ -69,20 +72,33 @@ class Control:
         """Whether the node can do its work; answers from the first moment on."""
         if self.stopping():
             return HealthView(state="stopping", ready=False, detail="the node is stopping")
+        if self.locked():
+            return HealthView(state="locked", ready=False, detail="the node is locked: kith unlock")
         if self.readiness is None or self.stage() != "ready":
             return HealthView(state="starting", ready=False, detail=self.stage())
         return await self.readiness.look(probe=probe)
 
+    def detach(self) -> None:
+        """The data is closed: show nothing of it."""
+        mode = self.mode()
+        self.figures = Figures()
+        self.stage, _, self.addresses, self.peers = self._detached
+        self.mode = lambda: mode
+        self.switch = self.mode_view = self.readiness = self.look = None
+
+    def _absent(self) -> KithError:
+        return Locked() if self.locked() else Starting(f"The node is still starting ({self.stage()}).")
+
     async def doctor(self) -> DoctorView:
-        """All checks. Raises Starting before the data is open."""
+        """All checks. Raises Starting before the data is open, Locked while it is closed."""
         if self.look is None:
-            raise Starting(f"The node is still starting ({self.stage()}).")
+            raise self._absent()
         return await self.look()
 
     def mode_now(self) -> ModeView:
-        """The mode and why. Raises Starting."""
+        """The mode and why. Raises Starting, Locked."""
         if self.mode_view is None:
-            raise Starting(f"The node is still starting ({self.stage()}).")
+            raise self._absent()
         return self.mode_view()
 
     async def set_mode(self, mode: str) -> dict[str, Any]:
@@ -90,7 +106,7 @@ class Control:
         if mode not in MODES:
             raise UsageError(f"{mode!r} is no mode.", hint=f"Choose one of: {', '.join(MODES)}")
         if self.switch is None:
-            raise Starting(f"The node is still starting ({self.stage()}).")
+            raise self._absent()
         before = self.mode()
         closed = await self.switch(mode)
         after = self.mode()

@@ -11,6 +11,7 @@ import trio
 
 from node.clock import Entropy
 from node.config import Config
+from node.daemon.rotation import engine_key
 from node.errors import ConfigError, KithError
 from node.identity.keystore import Identity
 from node.paths import Paths
@@ -79,7 +80,7 @@ def build_engine(
         cache_dir=paths.state_dir, default_model=settings.default or None,
         limits=HostLimits(context_tokens=settings.context_tokens, idle_stop_s=MODEL_IDLE_S),
         threads=settings.threads or None, most_loaded=MOST_LOADED_MODELS,
-        vault=KvVault(paths.kv_dir, identity.subkey("engine-files"), entropy.bytes),
+        vault=KvVault(paths.kv_dir, engine_key(paths, identity, entropy), entropy.bytes),
     )
     workload = Workload(trio.current_time)
     engine = JoinedEngine(local, nearby, default_model=settings.default or None, workload=workload)

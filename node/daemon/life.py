@@ -24,6 +24,7 @@ from node.daemon.bench import Bench
 from node.daemon.composition import Composition
 from node.daemon.control import Control, Figures
 from node.daemon.doctor import MISSING_KEY
+from node.daemon.door import Door, Ending
 from node.daemon.evaluation import Evaluating
 from node.daemon.lan import lan_addresses
 from node.daemon.messages import Messages
@@ -63,22 +64,25 @@ class Node:
     """One node; run() is its whole life."""
 
     def __init__(
-        self, config: Config, paths: Paths, identity: Identity, composition: Composition, on_ready: Callable[[], None]
+        self, config: Config, paths: Paths, door: Door, composition: Composition, on_ready: Callable[[], None]
     ) -> None:
         self._config = config
         self._paths = paths
-        self._identity = identity
+        self._door = door
         self._composition = composition
         self._on_ready = on_ready
         self._stopping = trio.Event()
         self._hurried = trio.Event()
         self._drained = trio.Event()
         node = config.settings.node
-        self._control = Control(node.name, identity.peer_id, node.mode, composition.clock, self._stopping.set)
+        self._control = Control(node.name, door.peer_id, node.mode, composition.clock, self._stop)
         self._control.stopping = self._stopping.is_set
+        self._control.locked = lambda: not door.is_open
+        self._ending = trio.Event()
         self._questions = Questions(lambda: new_id(composition.entropy))
         self._events = Events()
-        self._services = Services(node=self._control, events=self._events)
+        self._services = Services(
+            node=self._control, keys=door, locked=self._control.locked, events=self._events)
 
     async def run(self) -> None:
         """Live until told to stop by a signal or over the API. Raises KithError when it cannot start."""
@@ -86,17 +90,46 @@ class Node:
             outer.start_soon(self._watch_signals)
             app = build_app(self._services, self._questions)
             await outer.start(serve_api, app, self._paths.socket, self._drained.wait)
-            database = await Database.open(self._paths.database, self._identity.subkey("database"), KITH)
-            index = await Database.open_rebuildable(self._paths.index_database, self._identity.subkey("index"), INDEX)
             try:
-                await self._live(database, index)
+                while not self._stopping.is_set():
+                    await self._one_life()
             finally:
-                with trio.move_on_after(CLOSE_S, shield=True):
-                    await index.close()
-                    await database.close()
                 self._stopping.set()
                 self._drained.set()
             outer.cancel_scope.cancel()
+
+    async def _one_life(self) -> None:
+        """From unlocked to locked, rotated or stopped. While it is locked, this waits."""
+        async with trio.open_nursery() as waiting:
+            waiting.start_soon(_cancel_after, self._stopping, waiting.cancel_scope)
+            identity = await self._door.enter()
+            waiting.cancel_scope.cancel()
+        if self._stopping.is_set():
+            return
+        self._ending = trio.Event()
+        if self._stopping.is_set():
+            self._ending.set()
+        database = await Database.open(self._paths.database, identity.storage_key("database"), KITH)
+        index = await Database.open_rebuildable(self._paths.index_database, identity.storage_key("index"), INDEX)
+        try:
+            await self._live(identity, database, index)
+        finally:
+            self._services.detach()
+            self._control.detach()
+            log_lines.scrub_with(None)
+            with trio.move_on_after(CLOSE_S, shield=True):
+                await index.close()
+                await database.close()
+            self._door.over()
+
+    def _stop(self) -> None:
+        self._stopping.set()
+        self._ending.set()
+
+    def _end(self, why: Ending) -> None:
+        """The door wants this life to end."""
+        log.info("closing the data: %s", why.value)
+        self._ending.set()
 
     async def _watch_signals(self) -> None:
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
@@ -106,11 +139,11 @@ class Node:
                     signal.raise_signal(signal.SIGINT)
                 if number == signal.SIGINT or self._stopping.is_set():
                     self._hurried.set()  # Ctrl-C, or a second signal: somebody waits at a terminal
-                self._stopping.set()
+                self._stop()
 
-    async def _live(self, database: Database, index: Database) -> None:
+    async def _live(self, identity: Identity, database: Database, index: Database) -> None:
         parts = build_parts(
-            config=self._config, paths=self._paths, identity=self._identity, database=database, index=index,
+            config=self._config, paths=self._paths, identity=identity, database=database, index=index,
             questions=self._questions, composition=self._composition, mode=self._config.settings.node.mode,
             events=self._events,
         )
@@ -138,7 +171,7 @@ class Node:
             finished = await parts.agent.start()
             if finished:
                 log.info("%d writes that a stop had interrupted are in place now", finished)
-            self._attach_services(parts, database)
+            self._attach_services(identity, parts, database)
             nursery.start_soon(self._keep_figures, parts, database)
             nursery.start_soon(self._index, parts)
             listen = await self._listen_addresses(database)
@@ -149,13 +182,19 @@ class Node:
             nursery.start_soon(parts.queued.notices.run)
             nursery.start_soon(parts.reminding.run)
             nursery.start_soon(self._keep_port, parts, database)
-            await self._stopping.wait()
+            self._door.begun(self._end)
+            await self._ending.wait()
             log.info("stopping")
             parts.answers.stopping = True
-            await self._let_answers_end(parts)
-            self._drained.set()
+            if self._stopping.is_set():
+                await self._let_answers_end(parts)
+                self._drained.set()
+            else:       # to be locked is urgent; peers are told and go on elsewhere
+                parts.serving.withdraw()
+                await parts.inference.drain(0)
             with trio.move_on_after(GOODBYE_S):
                 await parts.networking.leave("shutdown")
+            parts.credentials.forget()
             await parts.upkeep.close()
             nursery.cancel_scope.cancel()
 
@@ -195,10 +234,10 @@ class Node:
         control.peers = lambda: tuple(parts.roster.screens(self._waiting))
         self._waiting: dict[str, int] = {}
 
-    def _attach_services(self, parts: Parts, database: Database) -> None:
+    def _attach_services(self, identity: Identity, parts: Parts, database: Database) -> None:
         composition = self._composition
         driver = PairingDriver(
-            database=database, identity=self._identity, clock=composition.clock, entropy=composition.entropy,
+            database=database, identity=identity, clock=composition.clock, entropy=composition.entropy,
             node_name=lambda: self._config.settings.node.name, addresses=parts.reaching.addresses_to_show,
         )
         pairing = Pairing(

@@ -1,7 +1,9 @@
-"""This device's one secret: an Ed25519 seed in a private file, optionally locked by a passphrase. All keys derive.
+"""This device's secrets in a private file, optionally locked by a passphrase. All keys derive from them.
 
-The file is JSON. Locked: the seed sealed with XChaCha20-Poly1305 under an Argon2id key, the parameters beside it and
-bound to it. Must not know peers, databases or the network.
+There are two: an Ed25519 seed, which is the device's identity and never changes, and what the data at rest is encrypted
+with, which can be rotated. Until the first rotation the second is derived from the seed; while one is under way the
+file holds the old and the next one. The file is JSON. Locked: the secrets sealed with XChaCha20-Poly1305 under Argon2id
+parameters, which are bound to them. Must not know peers, databases or the network.
 """
 
 import base64
@@ -25,11 +27,15 @@ from node.errors import DamagedKeyFile, PassphraseNeeded, StorageError, WrongPas
 from node.paths import check_private
 from protocol.ids import peer_id_from_public_key
 
-__all__ = ["SEED_BYTES", "Identity", "create", "is_locked", "load", "load_or_create", "set_passphrase"]
+__all__ = [
+    "SEED_BYTES", "Identity", "create", "is_locked", "load", "load_or_create", "peer_id_of", "save", "set_passphrase",
+]
 
 SEED_BYTES = 32
 _SUBKEY_BYTES = 32
 _FORMAT = 1
+_NAMES = ("seed", "storage", "next_storage")
+_FROM_SEED = bytes(SEED_BYTES)  # in the storage key's place while the first rotation is under way
 _FILE_LIMIT_BYTES = 4096
 # A file that was tampered with must not make us take all memory: the library's SENSITIVE profile is the most we accept.
 _MEMORY_LIMIT_BYTES = argon2id.MEMLIMIT_SENSITIVE
@@ -43,17 +49,28 @@ class Identity:
     seed: bytes = field(repr=False)
     public_key: bytes
     peer_id: str
+    storage: bytes | None = field(default=None, repr=False)
+    """What the data at rest is encrypted with; None: derived from the seed, as before the first rotation."""
+    next_storage: bytes | None = field(default=None, repr=False)
+    """What it is being changed to; None: nothing is under way."""
 
     @classmethod
-    def from_seed(cls, seed: bytes) -> Self:
+    def from_seed(cls, seed: bytes, storage: bytes | None = None, next_storage: bytes | None = None) -> Self:
         """The identity of a 32-byte Ed25519 seed (RFC 8032)."""
         public_key = bytes(SigningKey(seed).verify_key)
-        return cls(seed, public_key, peer_id_from_public_key(public_key))
+        return cls(seed, public_key, peer_id_from_public_key(public_key), storage, next_storage)
 
     def subkey(self, purpose: str) -> bytes:
         """32 bytes for one purpose (HKDF-SHA256, RFC 5869), unrelated to those of any other purpose and to the seed."""
-        derive = HKDF(algorithm=SHA256(), length=_SUBKEY_BYTES, salt=None, info=b"kith/subkey/1/" + purpose.encode())
-        return derive.derive(self.seed)
+        return _derive(self.seed, b"kith/subkey/1/", purpose)
+
+    def storage_key(self, purpose: str) -> bytes:
+        """The key of one store at rest, as it is now."""
+        return self.subkey(purpose) if self.storage is None else _derive(self.storage, b"kith/storage/1/", purpose)
+
+    def next_storage_key(self, purpose: str) -> bytes | None:
+        """The key that it is being changed to, if it is."""
+        return None if self.next_storage is None else _derive(self.next_storage, b"kith/storage/1/", purpose)
 
     def sign(self, data: bytes) -> bytes:
         """The 64-byte Ed25519 signature of data. Callers put their purpose in front of what they sign."""
@@ -70,7 +87,7 @@ def load_or_create(path: Path, entropy: Entropy, passphrase: str | None = None) 
 def create(path: Path, entropy: Entropy) -> Identity:
     """A new identity in a new file of mode 0600, whole or not at all. If another process was faster, that one's."""
     identity = Identity.from_seed(entropy.bytes(SEED_BYTES))
-    if not _write_private(path, _plain(identity.seed), entropy, replace=False):
+    if not _write_private(path, _plain(identity), entropy, replace=False):
         return load(path)
     return identity
 
@@ -83,17 +100,27 @@ def load(path: Path, passphrase: str | None = None) -> Identity:
     record = _read(path)
     try:
         if record["kind"] == "plain":
-            seed = _bytes(record["seed"], SEED_BYTES)
+            secrets = b"".join(_bytes(record[name], SEED_BYTES) for name in _NAMES if name in record)
         elif record["kind"] == "argon2id":
-            seed = _unlock(record, passphrase)
+            secrets = _unlock(record, passphrase)
         else:
             raise DamagedKeyFile(f"The key file {path} is of an unknown kind.")
-        identity = Identity.from_seed(seed)
+        if not secrets or len(secrets) % SEED_BYTES or len(secrets) > len(_NAMES) * SEED_BYTES:
+            raise DamagedKeyFile(f"The key file {path} holds something else than keys.")
+        seed, storage, following = (
+            secrets[start : start + SEED_BYTES] or None for start in range(0, len(_NAMES) * SEED_BYTES, SEED_BYTES))
+        assert seed is not None
+        identity = Identity.from_seed(seed, None if storage == _FROM_SEED else storage, following)
         if record["peer_id"] != identity.peer_id:
             raise DamagedKeyFile(f"The key in {path} does not belong to the id beside it.")
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedKeyFile(f"The key file {path} cannot be understood ({type(error).__name__}).") from error
     return identity
+
+
+def peer_id_of(path: Path) -> str:
+    """Whose key it is, also while it is locked. Raises as load() does for a file that cannot be read."""
+    return str(_read(path).get("peer_id", ""))
 
 
 def is_locked(path: Path) -> bool:
@@ -108,15 +135,29 @@ def set_passphrase(path: Path, identity: Identity, passphrase: str | None, entro
     """
     if passphrase is not None and len(passphrase) < 8:
         raise WrongPassphrase("A passphrase needs at least 8 characters.", hint="Choose a longer one.")
-    record = _plain(identity.seed) if passphrase is None else _locked(identity, passphrase, entropy)
+    save(path, identity, passphrase, entropy)
+
+
+def save(path: Path, identity: Identity, passphrase: str | None, entropy: Entropy) -> None:
+    """Replace the file by one with these secrets, locked by this passphrase, if any. As set_passphrase()."""
+    record = _plain(identity) if passphrase is None else _locked(identity, passphrase, entropy)
     _write_private(path, record, entropy, replace=True)
     for stray in path.parent.glob(f".{path.name}.*"):  # a draft in clear that a crash left would undo the lock
         stray.unlink(missing_ok=True)
 
 
-def _plain(seed: bytes) -> dict[str, Any]:
-    identity = Identity.from_seed(seed)
-    return {"format": _FORMAT, "kind": "plain", "peer_id": identity.peer_id, "seed": _text(seed)}
+def _secrets(identity: Identity) -> list[bytes]:
+    """The file's secrets in order."""
+    if identity.next_storage is not None:
+        return [identity.seed, identity.storage or _FROM_SEED, identity.next_storage]
+    return [identity.seed] if identity.storage is None else [identity.seed, identity.storage]
+
+
+def _plain(identity: Identity) -> dict[str, Any]:
+    named = zip(_NAMES, _secrets(identity), strict=False)
+    return {
+        "format": _FORMAT, "kind": "plain", "peer_id": identity.peer_id, **{name: _text(one) for name, one in named},
+    }
 
 
 def _locked(identity: Identity, passphrase: str, entropy: Entropy) -> dict[str, Any]:
@@ -126,7 +167,8 @@ def _locked(identity: Identity, passphrase: str, entropy: Entropy) -> dict[str, 
         "ops": argon2id.OPSLIMIT_MODERATE, "memory_bytes": argon2id.MEMLIMIT_MODERATE,
     }
     nonce = entropy.bytes(Aead.NONCE_SIZE)
-    record["sealed"] = _text(bytes(_box(record, passphrase).encrypt(identity.seed, _bound(record), nonce)))
+    secrets = b"".join(_secrets(identity))
+    record["sealed"] = _text(bytes(_box(record, passphrase).encrypt(secrets, _bound(record), nonce)))
     return record
 
 
@@ -134,10 +176,15 @@ def _unlock(record: dict[str, Any], passphrase: str | None) -> bytes:
     if passphrase is None:
         raise PassphraseNeeded
     try:
-        seed: bytes = _box(record, passphrase).decrypt(_bytes(record["sealed"]), _bound(record))
+        secrets: bytes = _box(record, passphrase).decrypt(_bytes(record["sealed"]), _bound(record))
     except CryptoError as error:
         raise WrongPassphrase from error
-    return seed
+    return secrets
+
+
+def _derive(secret: bytes, scope: bytes, purpose: str) -> bytes:
+    derive = HKDF(algorithm=SHA256(), length=_SUBKEY_BYTES, salt=None, info=scope + purpose.encode())
+    return derive.derive(secret)
 
 
 def _box(record: dict[str, Any], passphrase: str) -> Aead:

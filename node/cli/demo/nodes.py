@@ -62,7 +62,7 @@ class DemoNode:
             self._process = subprocess.Popen(
                 self._command, env=self._env, stdout=output, stderr=output, stdin=subprocess.DEVNULL
             )
-        self.wait_for(lambda status: status["stage"] == "ready", f"{self.name} is ready", START_TIMEOUT_S)
+        self.wait_for(lambda status: status["stage"] in ("ready", "locked"), f"{self.name} is ready", START_TIMEOUT_S)
 
     def status(self) -> dict[str, Any]:
         """The node's status view."""
