@@ -18,7 +18,9 @@ import tomli_w
 
 from offload.ports import PlaceholderStyle
 
-__all__ = ["Catalogue", "ModelFile", "Record", "digest_of", "read_record", "record_path", "write_record"]
+__all__ = [
+    "Catalogue", "ModelFile", "Record", "digest_of", "is_called", "read_record", "record_path", "write_record",
+]
 
 _RECORD_LIMIT_BYTES = 64 * 1024
 _MODELS_LIMIT = 256
@@ -27,7 +29,10 @@ _VERSIONS = (2, 3)
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a model file, kept as `<file>.toml` beside it."""
+    """What is known of a model file, kept as `<file>.toml` beside it.
+
+    adapter: "lora" for an adapter, which is no model of its own; base: then the digest of the model it is for.
+    """
 
     name: str
     digest: str
@@ -37,6 +42,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     placeholder_style: PlaceholderStyle = "brackets"
     source: str = ""
     source_digest: str = ""
+    adapter: str = ""
+    base: str = ""
 
 
 class ModelFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +59,11 @@ class ModelFile(msgspec.Struct, frozen=True, kw_only=True):
     changed: bool = False
     recorded: bool = False
     damage: str = ""
+
+
+def is_called(model: ModelFile, name: str) -> bool:
+    """Whether a model goes by this name: its own, its file's, or its digest."""
+    return name.lower() in {model.digest, model.record.name.lower(), model.path.stem.lower(), model.path.name.lower()}
 
 
 def digest_of(path: Path) -> str:

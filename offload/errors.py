@@ -17,15 +17,16 @@
             +-- BadGrammar          the grammar can't be parsed, or the text so far breaks it
             +-- BadRequest          a number or text outside its limits
             +-- LaneUnsupported     the exact lane is not available
+            +-- BadAdapter          the adapter is not here, or does not fit the model
 
 Each leaf has `code` (stable), its docstring is the text for the user, `hint` is the next command.
 Must not know who raises or catches it.
 """
 
 __all__ = [
-    "BadGrammar", "BadPrompt", "BadRequest", "EngineBusy", "EngineError", "EngineStopped", "LaneUnsupported",
-    "ModelChanged", "ModelUnknown", "ModelUnusable", "NoModel", "OffloadError", "PromptTooLong", "RequestRefused",
-    "WorkerDied", "WorkerQuarantined", "WorkerStalled",
+    "BadAdapter", "BadGrammar", "BadPrompt", "BadRequest", "EngineBusy", "EngineError", "EngineStopped",
+    "LaneUnsupported", "ModelChanged", "ModelUnknown", "ModelUnusable", "NoModel", "OffloadError", "PromptTooLong",
+    "RequestRefused", "WorkerDied", "WorkerQuarantined", "WorkerStalled",
 ]
 
 
@@ -145,3 +146,10 @@ class LaneUnsupported(RequestRefused):
 
     code = "lane_unsupported"
     hint = "Ask in the normal lane."
+
+
+class BadAdapter(RequestRefused):
+    """The adapter that was asked for is not on this device, or does not fit the model."""
+
+    code = "bad_adapter"
+    hint = "See which there are and for what: kith models"

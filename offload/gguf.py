@@ -5,6 +5,7 @@ tensor descriptions, padding, data. Values that are not wanted are skipped, neve
 Must not know where models are kept.
 """
 
+import re
 import struct
 from typing import BinaryIO
 
@@ -27,6 +28,9 @@ _STRING, _ARRAY, _BOOL = 8, 9, 7
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q", 12: "d"}
 _SIZES = {kind: struct.calcsize(f"<{code}") for kind, code in _NUMBERS.items()}
 
+# An adapter's tensors: the layer, what of it is adapted, and how wide its input is.
+_ADAPTED = re.compile(r"blk\.([0-9]{1,4})\.([a-z_]{1,32})\.weight\.lora_a\Z")
+_READ_THE_EMBEDDING = frozenset({"attn_q", "attn_k", "attn_v", "attn_qkv", "attn_gate", "ffn_up", "ffn_gate"})
 # llama.cpp's numbers for general.file_type (enum llama_ftype).
 _FILE_TYPES = {
     0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S", 12: "Q3_K_M",
@@ -38,7 +42,11 @@ _FILE_TYPES = {
 
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """One model file's own words about itself: short, printable, and as true as the file. 0 and "" for what it does not
-    say."""
+    say.
+
+    adapter: its kind ("lora") when it is an adapter for a model and no model; then embedding_width and layers are what
+    its tensors were made for, and adapter_base the name that it gives of that model.
+    """
 
     architecture: str
     version: int
@@ -55,6 +63,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     has_template: bool = False
     template_knows_tools: bool = False
     adapter: str = ""
+    adapter_base: str = ""
 
 
 def read_facts(file: BinaryIO, size_bytes: int) -> ModelFacts:
@@ -78,6 +87,7 @@ class _Header:
         self._size_bytes = size_bytes
         self._elements_left = _ELEMENTS_LIMIT
         self._values: dict[str, object] = {}
+        self._adapted_width = self._adapted_layers = 0
 
     def read(self) -> ModelFacts:
         if self._bytes(4) != MAGIC:
@@ -105,10 +115,11 @@ class _Header:
             licence=self._word("general.license"), organisation=self._word("general.organization"),
             quantisation=quantisation_name(self._count("general.file_type", missing=-1)),
             context_tokens=self._count(f"{architecture}.context_length"), parameters=parameters,
-            layers=self._count(f"{architecture}.block_count"),
-            embedding_width=self._count(f"{architecture}.embedding_length"),
+            layers=self._adapted_layers if adapter else self._count(f"{architecture}.block_count"),
+            embedding_width=self._adapted_width if adapter else self._count(f"{architecture}.embedding_length"),
             vocabulary=self._count("tokenizer.ggml.tokens"), tensors=tensors, has_template=isinstance(template, str),
-            template_knows_tools=isinstance(template, str) and "tools" in template, adapter=adapter)
+            template_knows_tools=isinstance(template, str) and "tools" in template, adapter=adapter,
+            adapter_base=self._word("general.base_model.0.name") if adapter else "")
 
     def _word(self, key: str) -> str:
         value = self._values.get(key)
@@ -121,13 +132,18 @@ class _Header:
 
     def _tensor(self) -> int:
         """Its number of weights. Raises ModelUnusable when its data would lie behind the end of the file."""
-        self._text(_KEY_LIMIT_BYTES)
+        name = self._text(_KEY_LIMIT_BYTES)
         dimensions = self._number("I")
         if dimensions > _DIMENSIONS_LIMIT:
             raise ModelUnusable("The model file is damaged: a tensor has too many dimensions.")
         weights = 1
-        for _ in range(dimensions):
-            weights *= self._number("Q")
+        sizes = [self._number("Q") for _ in range(dimensions)]
+        for size in sizes:
+            weights *= size
+        adapted = _ADAPTED.match(name)
+        if adapted and sizes:
+            self._adapted_layers = max(self._adapted_layers, int(adapted[1]) + 1)
+            self._adapted_width = sizes[0] if adapted[2] in _READ_THE_EMBEDDING else self._adapted_width
         self._number("I")
         if self._number("Q") >= self._size_bytes or weights > 2**48:
             raise ModelUnusable("The model file is cut off: it names data behind its end.")

@@ -4,14 +4,14 @@ A request goes to whoever has the model; the models of this device come first un
 not know how either computes, peers or the node.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import trio
 from trio import TaskStatus
 
 from offload.local_engine import LocalEngine
-from offload.ports import Engine, EngineHealth, Event, GenerateRequest, ModelInfo, Prompt
+from offload.ports import AdapterInfo, Engine, EngineHealth, Event, GenerateRequest, ModelInfo, Prompt
 from offload.upstream import UpstreamEngine
 from offload.workload import Workload
 
@@ -47,9 +47,17 @@ class JoinedEngine:
             found.sort(key=lambda info: (bool(info.broken), not self._is_default(info)))
         return found
 
+    async def adapters(self) -> list[AdapterInfo]:
+        """The adapters of this device."""
+        return await self._local.adapters()
+
     async def count_tokens(self, prompt: Prompt, *, model: str | None = None) -> int:
         """How many tokens this prompt takes. Raises EngineError."""
         return await (await self._engine_of(model)).count_tokens(prompt, model=model)
+
+    async def score(self, request: GenerateRequest, token_ids: Sequence[int]) -> tuple[list[float], list[float]]:
+        """Log-probabilities of tokens by a model of this device. Raises EngineError."""
+        return await self._local.score(request, token_ids)
 
     async def health(self) -> EngineHealth:
         """Of the engine that answers when no model is named; the local one's box either way."""
@@ -83,7 +91,8 @@ class JoinedEngine:
 
     @asynccontextmanager
     async def _stream(self, request: GenerateRequest) -> AsyncIterator[AsyncIterator[Event]]:
-        async with (await self._engine_of(request.model)).stream(request) as events:
+        engine = self._local if request.adapter is not None else await self._engine_of(request.model)
+        async with engine.stream(request) as events:
             if self._workload is None:
                 yield events
             else:

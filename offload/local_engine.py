@@ -16,13 +16,13 @@ import trio
 from trio import TaskStatus
 
 from offload.answer_stream import AnswerStream
-from offload.catalogue import Catalogue, ModelFile
+from offload.catalogue import Catalogue, ModelFile, is_called
 from offload.child.policy import RestartPolicy
-from offload.errors import EngineBusy, EngineStopped, ModelChanged, ModelUnknown, NoModel
+from offload.errors import BadAdapter, EngineBusy, EngineStopped, ModelChanged, ModelUnknown, NoModel
 from offload.kernels import KernelVerdict
 from offload.kv_vault import KvVault
 from offload.model_host import HostLimits, ModelHost
-from offload.ports import EngineHealth, EngineState, Event, GenerateRequest, ModelInfo, Prompt
+from offload.ports import AdapterInfo, EngineHealth, EngineState, Event, GenerateRequest, ModelInfo, Prompt
 from offload.request_limits import check_prompt, check_request, check_texts
 from offload.soundness import Soundness
 from offload.thread_budget import split_threads
@@ -60,6 +60,7 @@ class LocalEngine:
         self._scanning = trio.Lock()
         self._choosing = trio.Lock()
         self._found: list[ModelFile] = []
+        self._adapters: list[ModelFile] = []
         self._soundness = Soundness()
         self._warned: set[str] = set()
         self._scanned_s = float("-inf")
@@ -86,6 +87,14 @@ class LocalEngine:
         """The models that can be asked for, the default first, those known to be broken last."""
         return [self._info(model) for model in await self._usable()]
 
+    async def adapters(self) -> list[AdapterInfo]:
+        """The adapters that a request can name."""
+        await self._usable()
+        return [
+            AdapterInfo(
+                name=one.record.name, digest=one.digest, size_bytes=one.size_bytes, base=one.record.base,
+                licence=one.record.licence, source=one.record.source) for one in self._adapters]
+
     async def count_tokens(self, prompt: Prompt, *, model: str | None = None) -> int:
         """How many tokens this prompt takes; starts the model's worker when necessary. Raises EngineError."""
         check_prompt(prompt)
@@ -98,6 +107,13 @@ class LocalEngine:
         """
         check_texts(texts)
         return await (await self._host_for(model)).embed(texts) if texts else []
+
+    async def score(self, request: GenerateRequest, token_ids: Sequence[int]) -> tuple[list[float], list[float]]:
+        """How likely the request's model holds these tokens as its answer: the log-probability of each, and of the
+        likeliest in its place. Raises EngineError; PromptTooLong for more than 1,536 tokens with the prompt.
+        """
+        check_request(request)
+        return await (await self._host_for(request.model)).score(request, token_ids)
 
     async def health(self) -> EngineHealth:
         """The present state, without waiting for a worker."""
@@ -168,17 +184,32 @@ class LocalEngine:
 
     async def _host_of(self, request: GenerateRequest) -> ModelHost:
         check_request(request)
-        return await self._host_for(request.model)
+        if request.adapter is None:
+            return await self._host_for(request.model)
+        await self._usable()
+        adapter = next((one for one in self._adapters if is_called(one, request.adapter)), None)
+        if adapter is None:
+            raise BadAdapter()
+        return await self._host_for(request.model or adapter.record.base, adapter)
 
-    async def _host_for(self, wanted: str | None) -> ModelHost:
-        """The host of a model, started when necessary. Raises EngineError."""
+    async def _host_for(self, wanted: str | None, adapter: ModelFile | None = None) -> ModelHost:
+        """The host of a model, started when necessary, and anew for an adapter it does not know. Raises EngineError."""
         model = await self._choose(wanted)
+        if adapter is not None and adapter.record.base != model.digest:
+            raise BadAdapter(f"{adapter.record.name} is no adapter for {model.record.name}.")
         async with self._choosing:
             if self._nursery is None:
                 raise EngineStopped()
             known = self._hosts.get(model.digest)
             if known is not None:
-                return known[0]
+                host, scope = known
+                if adapter is None or adapter.digest in {one.digest for one in host.adapters}:
+                    return host
+                if host.busy:
+                    raise EngineBusy("The model is at work and does not know its new adapter yet.")
+                del self._hosts[model.digest]
+                await host.rest()
+                scope.cancel()
             while len(self._hosts) >= self._most_loaded:
                 idle = next((key for key, (host, _) in self._hosts.items() if not host.busy), None)
                 if idle is None:
@@ -188,7 +219,8 @@ class LocalEngine:
                 scope.cancel()
             host = ModelHost(
                 model, self._limits, self._kernels, policy=self._policy, vault=self._vault,
-                work_changed=self._share_threads, judged=partial(self._soundness.note, model.digest))
+                work_changed=self._share_threads, judged=partial(self._soundness.note, model.digest),
+                adapters=[one for one in self._adapters if one.record.base == model.digest])
             scope = trio.CancelScope(shield=True)       # ended by _end_hosts, after it could put away what it remembers
             self._hosts[model.digest] = (host, scope)
             self._nursery.start_soon(self._run_host, host, scope)
@@ -224,9 +256,9 @@ class LocalEngine:
                 raise NoModel()
             return models[0]
         for model in models:
-            if _is_called(model, wanted):
+            if is_called(model, wanted):
                 return model
-        if any(_is_called(model, wanted) for model in self._found):
+        if any(is_called(model, wanted) for model in self._found):
             raise ModelChanged()
         raise ModelUnknown() if models else NoModel()
 
@@ -236,7 +268,9 @@ class LocalEngine:
             return self._sorted()
         async with self._scanning:
             if trio.current_time() - self._scanned_s > _SCAN_FRESH_S:
-                self._found = await trio.to_thread.run_sync(self._catalogue.scan)
+                found = await trio.to_thread.run_sync(self._catalogue.scan)
+                self._found = [one for one in found if not one.record.adapter]
+                self._adapters = [one for one in found if one.record.adapter and one.recorded and not one.changed]
                 await self._soundness.examine(self._found)
                 self._scanned_s = trio.current_time()
                 for model in self._found:
@@ -251,7 +285,7 @@ class LocalEngine:
 
         def rank(model: ModelFile) -> tuple[bool, bool]:
             broken = bool(self._soundness.damage(model.digest))
-            return broken, default is not None and not _is_called(model, default)
+            return broken, default is not None and not is_called(model, default)
 
         return sorted(usable, key=rank)
 
@@ -278,7 +312,3 @@ def physical_cores() -> int:
             siblings = str(cpu)
         cores.add(siblings)
     return max(1, len(cores))
-
-
-def _is_called(model: ModelFile, name: str) -> bool:
-    return name.lower() in {model.digest, model.record.name.lower(), model.path.stem.lower(), model.path.name.lower()}

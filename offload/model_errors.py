@@ -4,7 +4,7 @@
     +-- ModelKeepingError
         +-- NoRoom              the disk is too full
         +-- NotKept             the model is not in kith's own folder
-        +-- AdapterAlone        the file is an adapter for a model, not a model
+        +-- AdapterAlone        the file is an adapter for a model that is not here
         +-- NoSuchPackage   the package is not installed, or holds no model
         +-- CopyError
         |   +-- CopyRefused     the peer does not give this model
@@ -49,10 +49,10 @@ class NotKept(ModelKeepingError):
 
 
 class AdapterAlone(ModelKeepingError):
-    """The file is an adapter for another model, not a model of its own."""
+    """This is an adapter for a model that is not on this device."""
 
     code = "adapter_alone"
-    hint = "Add a model file: kith models add FILE.gguf"
+    hint = "Add the model that it is for first: kith models add FILE.gguf"
 
 
 class NoSuchPackage(ModelKeepingError):

@@ -62,9 +62,10 @@ class ModelFolder:
 
     async def admit(
         self, part: Path, digest: str, file_name: str, facts: ModelFacts, *, licence: str = "", source: str = "",
-        taken: frozenset[str] = frozenset(),
+        taken: frozenset[str] = frozenset(), base: str = "",
     ) -> Path:
-        """Make a part file one of the models, with its record. taken: names of other models.
+        """Make a part file one of the models, with its record. taken: names of other models. base: for an adapter,
+        the digest of the model that it is for.
 
         A file or name that is already used for something else gets the beginning of the digest behind it.
         """
@@ -75,7 +76,8 @@ class ModelFolder:
             target, name = self.path / f"{stem}-{digest[:8]}.gguf", f"{name}-{digest[:8]}"
         record = Record(
             name=name, digest=digest, context_tokens=facts.context_tokens, source=source,
-            quantisation=facts.quantisation or stem.rpartition(".")[2], licence=licence or facts.licence or "unknown")
+            quantisation=facts.quantisation or stem.rpartition(".")[2],
+            licence=licence or facts.licence or "unknown", adapter=facts.adapter, base=base)
         await trio.to_thread.run_sync(_publish, part, target, record)
         return target
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import msgspec
 import trio
 
-from offload.catalogue import ModelFile
+from offload.catalogue import ModelFile, is_called
 from offload.child.errors import ChildClosed, ChildError, ChildGone, ChildQuarantined, ChildStartFailed
 from offload.child.policy import RestartPolicy
 from offload.child.process import Child, Death, start_child
 from offload.child.supervisor import Supervisor
 from offload.errands import Errands
 from offload.errors import (
+    BadAdapter,
     EngineError,
     EngineStopped,
     ModelUnusable,
@@ -31,6 +32,7 @@ from offload.kv_vault import KvVault, WorkerKeys
 from offload.ports import Event, Failed, Finished, GenerateRequest, Piece, Prompt, ToolCall
 from offload.thread_budget import Demand
 from offload.worker_frames import (
+    AdapterFile,
     CancelJob,
     CannotStart,
     Counted,
@@ -42,6 +44,7 @@ from offload.worker_frames import (
     Report,
     Rest,
     Rested,
+    Scored,
     Serve,
     Step,
     Submit,
@@ -83,15 +86,16 @@ class ModelHost:
     def __init__(
         self, model: ModelFile, limits: HostLimits, kernels: KernelVerdict, *, policy: RestartPolicy | None = None,
         vault: KvVault | None = None, work_changed: Callable[[], None] = lambda: None,
-        judged: Callable[[str], None] = lambda _: None,
+        judged: Callable[[str], None] = lambda _: None, adapters: Sequence[ModelFile] = (),
     ) -> None:
         """vault: keys for what the worker may keep on disk; None: it keeps nothing.
 
         work_changed: told when a request came or ended. judged: told why the model could not be loaded, or "" once it
-        was.
+        was. adapters: those that requests may name.
         """
         self.model = model
         self.limits = limits
+        self.adapters = tuple(adapters)
         self.ready_facts: Ready | None = None
         self.last_token_s: float | None = None
         self.queued = 0
@@ -170,7 +174,10 @@ class ModelHost:
         try:
             child = await self._child()
             unlock, key = await self._keys.for_request(request.principal)
-            order = Submit(msgspec.structs.replace(request, request_id=job.job_id), key)
+            adapter = next((one.digest for one in self.adapters if is_called(one, request.adapter or "")), None)
+            if request.adapter is not None and adapter is None:
+                raise BadAdapter()
+            order = Submit(msgspec.structs.replace(request, request_id=job.job_id, adapter=adapter), key)
             job.sent = True
             if unlock is not None:
                 await child.send(encode(unlock))
@@ -224,6 +231,10 @@ class ModelHost:
         """A vector for each text. Raises EngineError."""
         return await self._errands.embed(texts)
 
+    async def score(self, request: GenerateRequest, token_ids: Sequence[int]) -> tuple[list[float], list[float]]:
+        """Log-probabilities of these tokens and of the likeliest ones. Raises EngineError."""
+        return await self._errands.score(request, token_ids)
+
     async def _child(self) -> Child:
         try:
             return await self.supervisor.ready(deadline_s=2 * self._load_deadline_s)    # it may have to start twice
@@ -250,7 +261,8 @@ class ModelHost:
         return encode(Serve(
             model_path=str(self.model.path), digest=self.model.digest, context_tokens=self.limits.context_tokens,
             slots=self.limits.slots, queue_limit=self.limits.queue_limit, threads=self.threads,
-            extra_buffers=self._fast, cache_folder=self._keys.folder, cache_limit_bytes=self._keys.limit_bytes))
+            extra_buffers=self._fast, cache_folder=self._keys.folder, cache_limit_bytes=self._keys.limit_bytes,
+            adapters=[AdapterFile(one.digest, str(one.path)) for one in self.adapters if one.path.is_file()]))
 
     def became_ready(self, payload: bytes) -> None:
         """Take note of the box and the model's facts, or of why it can't be loaded."""
@@ -279,7 +291,7 @@ class ModelHost:
             case Step(events=events):
                 for job_id, event in events:
                     self._deliver(job_id, event)
-            case Counted() | Embedded() as result:
+            case Counted() | Embedded() | Scored() as result:
                 self._errands.received(result)
             case Rested():
                 self._rested.set()

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 import msgspec
 
 __all__ = [
-    "ChatPrompt", "Engine", "EngineHealth", "EngineState", "Event", "Failed", "FinishReason", "Finished",
+    "AdapterInfo", "ChatPrompt", "Engine", "EngineHealth", "EngineState", "Event", "Failed", "FinishReason", "Finished",
     "GenerateRequest", "Lane", "Message", "ModelInfo", "OutsideClearance", "OutsideGuard", "PastCall", "Piece",
     "PlaceholderStyle", "Prompt", "Queued", "Reading", "Resumed", "Started", "TextPrompt", "TokenPrompt", "ToolCall",
     "ToolChoice", "ToolOffer", "Usage",
@@ -233,6 +233,17 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     loaded: bool = False
     placeholder_style: PlaceholderStyle = "brackets"
     broken: str = ""
+
+
+class AdapterInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A LoRA adapter on this device. base: the digest of the model that it is for."""
+
+    name: str
+    digest: str
+    size_bytes: int
+    base: str
+    licence: str = "unknown"
+    source: str = ""
 
 
 class EngineHealth(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,16 +16,18 @@ from importlib.metadata import version
 from offload.child.box import enter_box, limit_memory, limit_resources, runtime_paths, tie_to_parent
 from offload.child.boxprobe import probe_box
 from offload.child.frames import BlockingPipe
+from offload.engine.adapters import Adapters
 from offload.engine.answer import Answer
 from offload.engine.chat import PromptReader
 from offload.engine.context import Context
-from offload.engine.embedding import TextEmbedder, batches
+from offload.engine.embedding import batches
 from offload.engine.kvfiles import KvFiles
 from offload.engine.library import Model, instruction_sets, open_library
 from offload.engine.preparation import prepare_answer
 from offload.engine.quantise import quantise
 from offload.engine.scheduler import Events, Scheduler, failed
-from offload.errors import EngineError, LaneUnsupported, ModelUnusable
+from offload.engine.side_work import SideWork, Texts, Tokens
+from offload.errors import BadAdapter, EngineError, LaneUnsupported, ModelUnusable
 from offload.ports import GenerateRequest
 from offload.worker_frames import (
     CancelJob,
@@ -43,6 +45,8 @@ from offload.worker_frames import (
     Ready,
     Rest,
     Rested,
+    Score,
+    Scored,
     Serve,
     Step,
     Submit,
@@ -75,15 +79,7 @@ class _Prepared:
     file_key: FileKey | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Texts:
-    """Texts to embed, as token ids in groups of one decode each."""
-
-    embed_id: int
-    groups: list[list[list[int]]]
-
-
-_DeskOrder = _Prepared | CancelJob | Unlock | Forget | Rest | Threads | _Texts
+_DeskOrder = _Prepared | CancelJob | Unlock | Forget | Rest | Threads | Texts | Tokens
 
 
 class _Desk:
@@ -111,15 +107,19 @@ class _Desk:
 def _serve(pipe: BlockingPipe, orders: Iterator[bytes], setup: Serve, layers: dict[str, str]) -> None:
     folder = os.path.dirname(setup.model_path)
     file_bytes = os.path.getsize(setup.model_path)
-    most_bytes = 2 * file_bytes + _GIB + setup.context_tokens * _WORST_CACHE_BYTES
+    adapter_paths = tuple(adapter.path for adapter in setup.adapters)
+    adapter_bytes = sum(os.path.getsize(path) for path in adapter_paths)
+    most_bytes = 2 * file_bytes + adapter_bytes + _GIB + setup.context_tokens * _WORST_CACHE_BYTES
     layers["memory_limit"] = limit_memory(most_bytes)
     layers |= enter_box(
-        read=(folder, *_MACHINE_FACTS, *runtime_paths()), write=(setup.cache_folder,) if setup.cache_folder else ())
+        read=(folder, *adapter_paths, *_MACHINE_FACTS, *runtime_paths()),
+        write=(setup.cache_folder,) if setup.cache_folder else ())
     probe = probe_box()
 
     model = Model(setup.model_path, extra_buffers=setup.extra_buffers)
     wanted = min(setup.context_tokens, model.trained_context_tokens or setup.context_tokens)
-    layers["memory_limit"] = limit_memory(min(most_bytes, file_bytes + 2 * model.cache_bytes(wanted) + _GIB))
+    layers["memory_limit"] = limit_memory(
+        min(most_bytes, file_bytes + adapter_bytes + 2 * model.cache_bytes(wanted) + _GIB))
     kept = _KEPT_STATES if model.keeps_state_per_sequence else _KEPT_SEQUENCES
     context = Context(model, context_tokens=wanted, sequences=setup.slots + kept, threads=setup.threads)
     context.warm_up()
@@ -136,44 +136,6 @@ def _serve(pipe: BlockingPipe, orders: Iterator[bytes], setup: Serve, layers: di
     _decode_for_ever(pipe, desk, lanes)
 
 
-class _TextLane:
-    """Embeds texts, one decode at a time between those of the answers."""
-
-    def __init__(self, model: Model, threads: int) -> None:
-        self._model = model
-        self._threads = threads
-        self._embedder: TextEmbedder | None = None
-        self._waiting: deque[_Texts] = deque()
-        self._vectors: list[list[float]] = []
-
-    @property
-    def has_work(self) -> bool:
-        """Whether texts wait."""
-        return bool(self._waiting)
-
-    def put(self, texts: _Texts) -> None:
-        """Take texts in."""
-        self._waiting.append(texts)
-
-    def step(self, pipe: BlockingPipe) -> None:
-        """Embed one group; report when it was the last one of its order."""
-        if not self._waiting:
-            return
-        texts = self._waiting[0]
-        try:
-            if texts.groups:
-                self._embedder = self._embedder or TextEmbedder(self._model, threads=self._threads)
-                self._vectors += self._embedder.embed(texts.groups.pop(0))
-            report = Embedded(texts.embed_id, self._vectors)
-        except EngineError as error:
-            texts.groups.clear()
-            report = Embedded(texts.embed_id, code=error.code, message=str(error))
-        if not texts.groups:
-            self._waiting.popleft()
-            self._vectors = []
-            pipe.write(encode(report))
-
-
 class _Lanes:
     """The schedulers of this model: the normal one, and the exact one with a context of its own once it is wanted."""
 
@@ -182,12 +144,13 @@ class _Lanes:
         self._threads = setup.threads
         self._model = model
         self.files: KvFiles | None = None
+        self._adapters = Adapters(model, {adapter.digest: adapter.path for adapter in setup.adapters})
         if setup.cache_folder:
             binding = f"{setup.digest} {version('llama_cpp_python')} {instruction_sets()} f16 unified"
             self.files = KvFiles(setup.cache_folder, binding=binding, limit_bytes=setup.cache_limit_bytes)
         self._normal = self._scheduler(context, exact=False)
         self._exact: Scheduler | None = None
-        self.texts = _TextLane(model, setup.threads)
+        self.side_work = SideWork(model, setup.threads)
         self.contexts = [context]
         self.schedulers = [self._normal]
 
@@ -216,6 +179,11 @@ class _Lanes:
 
     def submit(self, answer: Answer) -> Events:
         """Hand an answer to its lane."""
+        try:
+            self._adapters.open(answer.adapter)
+        except BadAdapter as error:
+            answer.close()
+            return [(answer.request_id, failed(error))]
         if not answer.exact:
             return self._normal.submit(answer)
         if self._exact is None:
@@ -236,12 +204,13 @@ class _Lanes:
         return Scheduler(
             context, slots=1 if exact else setup.slots, queue_limit=setup.queue_limit, now_s=time.perf_counter,
             kept=0 if exact else context.sequences - setup.slots, model_digest=setup.digest,
-            can_cut=not self._model.keeps_state_per_sequence, exact=exact, files=None if exact else self.files)
+            can_cut=not self._model.keeps_state_per_sequence, exact=exact, files=None if exact else self.files,
+            use_adapter=lambda digest: context.use_adapter(self._adapters.handle(digest)))
 
     @property
     def has_work(self) -> bool:
         """Whether any lane would do something."""
-        return any(scheduler.has_work for scheduler in self.schedulers) or self.texts.has_work
+        return any(scheduler.has_work for scheduler in self.schedulers) or self.side_work.has_work
 
     def status(self) -> Pong:
         """Counts over all lanes."""
@@ -261,7 +230,9 @@ def _decode_for_ever(pipe: BlockingPipe, desk: _Desk, lanes: _Lanes) -> None:
         for lane in lanes.schedulers:
             if lane.has_work:
                 _tell(pipe, lane.step())
-        lanes.texts.step(pipe)
+        report = lanes.side_work.step()
+        if report is not None:
+            pipe.write(encode(report))
 
 
 def _carry_out(order: _DeskOrder, pipe: BlockingPipe, lanes: _Lanes) -> None:
@@ -277,8 +248,8 @@ def _carry_out(order: _DeskOrder, pipe: BlockingPipe, lanes: _Lanes) -> None:
                 lanes.files.unlock(principal, keys)
         case Forget(principal=principal):
             lanes.forget(principal)
-        case _Texts() as texts:
-            lanes.texts.put(texts)
+        case Texts() | Tokens() as work:
+            lanes.side_work.put(work)
         case Threads(count=count):
             lanes.use_threads(count)
         case Rest():
@@ -322,6 +293,8 @@ class _Clerk:
                 self._prepare(request, key)
             case Embed() as order:
                 self._prepare_texts(order)
+            case Score() as order:
+                self._prepare_tokens(order)
             case CancelJob() | Unlock() | Forget() | Rest() | Threads() as order:
                 self._desk.put(order)
             case Count() as order:
@@ -343,7 +316,16 @@ class _Clerk:
         except EngineError as error:
             self._pipe.write(encode(Embedded(order.embed_id, code=error.code, message=str(error))))
         else:
-            self._desk.put(_Texts(order.embed_id, list(batches(ids))))
+            self._desk.put(Texts(order.embed_id, list(batches(ids))))
+
+    def _prepare_tokens(self, order: Score) -> None:
+        try:
+            answer = prepare_answer(order.request, self._model, self._reader, context_tokens=self._context_tokens)
+        except EngineError as error:
+            self._pipe.write(encode(Scored(order.score_id, code=error.code, message=str(error))))
+        else:
+            self._desk.put(Tokens(order.score_id, answer.prompt[:answer.prompt_tokens], list(order.token_ids)))
+            answer.close()
 
     def _count(self, order: Count) -> Counted:
         try:

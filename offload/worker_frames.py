@@ -9,16 +9,24 @@ import msgspec
 from offload.ports import Event, GenerateRequest, Prompt
 
 __all__ = [
-    "CancelJob", "CannotStart", "Convert", "Converted", "Count", "Counted", "Embed", "Embedded", "FileKey", "Forget",
-    "Opening", "Order", "Ping", "Pong", "Ready", "Report", "Rest", "Rested", "Serve", "Step", "Submit", "Threads",
-    "Unlock", "decode_opening", "decode_order", "decode_report", "encode",
+    "AdapterFile", "CancelJob", "CannotStart", "Convert", "Converted", "Count", "Counted", "Embed", "Embedded",
+    "FileKey", "Forget", "Opening", "Order", "Ping", "Pong", "Ready", "Report", "Rest", "Rested",
+    "Score", "Scored", "Serve", "Step", "Submit", "Threads", "Unlock", "decode_opening", "decode_order", "decode_report", "encode",
 ]
+
+
+class AdapterFile(msgspec.Struct, frozen=True):
+    """A LoRA adapter of the model."""
+
+    digest: str
+    path: str
 
 
 class Serve(msgspec.Struct, frozen=True, tag="serve", kw_only=True):
     """Opening: load this model and answer.
 
-    cache_folder is the only writable path, empty for none; its files may take cache_limit_bytes.
+    cache_folder is the only writable path, empty for none; its files may take cache_limit_bytes. adapters: those that
+    requests may name, by digest; each is loaded when one does.
     """
 
     model_path: str
@@ -30,6 +38,7 @@ class Serve(msgspec.Struct, frozen=True, tag="serve", kw_only=True):
     extra_buffers: bool
     cache_folder: str = ""
     cache_limit_bytes: int = 0
+    adapters: list[AdapterFile] = []
 
 
 class Convert(msgspec.Struct, frozen=True, tag="convert"):
@@ -97,6 +106,14 @@ class Embed(msgspec.Struct, frozen=True, tag="embed"):
     texts: list[str]
 
 
+class Score(msgspec.Struct, frozen=True, tag="score"):
+    """Order: how likely are these tokens as the answer to this request."""
+
+    score_id: int
+    request: GenerateRequest
+    token_ids: list[int]
+
+
 class Ping(msgspec.Struct, frozen=True, tag="ping"):
     """Order: show that you live."""
 
@@ -155,6 +172,16 @@ class Embedded(msgspec.Struct, frozen=True, tag="embedded"):
     message: str = ""
 
 
+class Scored(msgspec.Struct, frozen=True, tag="scored"):
+    """Report: the log-probability of each token and of the likeliest one in its place, or a code and message."""
+
+    score_id: int
+    chosen: list[float] = []
+    best: list[float] = []
+    code: str = ""
+    message: str = ""
+
+
 class Pong(msgspec.Struct, frozen=True, tag="pong"):
     """Report: decodes done since the start, answers at work and waiting."""
 
@@ -164,8 +191,8 @@ class Pong(msgspec.Struct, frozen=True, tag="pong"):
 
 
 Opening = Serve | Convert
-Order = Submit | CancelJob | Count | Ping | Unlock | Forget | Rest | Threads | Embed
-Report = Ready | CannotStart | Converted | Step | Counted | Pong | Rested | Embedded
+Order = Submit | CancelJob | Count | Ping | Unlock | Forget | Rest | Threads | Embed | Score
+Report = Ready | CannotStart | Converted | Step | Counted | Pong | Rested | Embedded | Scored
 
 _encoder = msgspec.msgpack.Encoder()
 _openings: msgspec.msgpack.Decoder[Opening] = msgspec.msgpack.Decoder(Opening)

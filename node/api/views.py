@@ -228,6 +228,8 @@ class ModelView(msgspec.Struct, frozen=True, kw_only=True):
     placeholder_style: str
     broken: str = ""
     """Why it could not be loaded; it is then never the default while there is another."""
+    base: str = ""
+    """For an adapter, the name of the model that it is for; it is no model of its own then."""
 
 
 class ModelDetail(msgspec.Struct, frozen=True, kw_only=True):

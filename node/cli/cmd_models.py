@@ -20,7 +20,7 @@ def _row(model: dict[str, Any]) -> list[str]:
         ("* " if model["default"] else "  ") + model["name"],
         model["quantisation"],
         f"{model['size_bytes'] / 1e6:.0f} MB",
-        str(model["context_tokens"]),
+        "-" if model["base"] else str(model["context_tokens"]),
         model["licence"] or "not stated",
         _state(model),
         model["digest"][:12],
@@ -28,6 +28,8 @@ def _row(model: dict[str, Any]) -> list[str]:
 
 
 def _state(model: dict[str, Any]) -> str:
+    if model["base"]:
+        return f"adapter for {model['base']}"
     return "broken" if model["broken"] else "loaded" if model["loaded"] else "cold"
 
 
@@ -73,10 +75,11 @@ def info(ctx: click.Context, name: str) -> None:
         ("parameters", f"{view['parameters'] / 1e6:.0f} million" if view["parameters"] else ""),
         ("quantisation", model["quantisation"]),
         ("size", f"{model['size_bytes'] / 1e6:.1f} MB"),
-        ("context", f"{model['context_tokens']} tokens here, {view['trained_context_tokens'] or '?'} in the file"),
+        ("context", "" if model["base"] else
+         f"{model['context_tokens']} tokens here, {view['trained_context_tokens'] or '?'} in the file"),
         ("layers", str(view["layers"] or "")),
         ("vocabulary", str(view["vocabulary"] or "")),
-        ("chat template", _template(view)),
+        ("chat template", "" if model["base"] else _template(view)),
         ("licence", model["licence"]),
         ("in the file", view["licence_in_file"]),
         ("source", view["source"]),
@@ -104,7 +107,7 @@ def add(ctx: click.Context, source: str) -> None:
     SOURCE is a GGUF file, a folder of them, package:NAME for an installed Python package that holds one,
     peer:PEER/MODEL for a model of a paired node (see kith models copy), or hf:OWNER/REPOSITORY[:FILE] for a model hub.
     There FILE may be a file's name or a quantisation such as Q8_0; left out, a good one for this machine's memory is
-    taken. A transfer that broke off goes on.
+    taken. A transfer that broke off goes on. A LoRA adapter is kept beside the model that it is for.
     """
     at = session(ctx)
     if not source.startswith(ELSEWHERE):

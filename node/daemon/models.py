@@ -26,7 +26,7 @@ from offload.model_facts import model_facts
 from offload.model_folder import ModelFolder
 from offload.model_packages import PREFIX as PACKAGE
 from offload.model_packages import models_of_package
-from offload.ports import ModelInfo
+from offload.ports import AdapterInfo, ModelInfo
 
 __all__ = ["ModelShelf"]
 
@@ -51,8 +51,11 @@ class ModelShelf:
         self._adding = trio.Lock()
 
     async def all(self) -> list[ModelView]:
-        """Every model, the default first."""
-        return [_view(info, default=at == 0) for at, info in enumerate(await self._engine.models())]
+        """Every model, the default first, then the adapters."""
+        models = [_view(info, default=at == 0) for at, info in enumerate(await self._engine.models())]
+        names = {view.digest: view.name for view in models}
+        adapters = await self._engine.adapters()
+        return [*models, *(_adapter_view(info, names.get(info.base, "a model that is gone")) for info in adapters)]
 
     async def default(self) -> ModelInfo | None:
         """The model that answers here; None when there is none."""
@@ -93,12 +96,15 @@ class ModelShelf:
                 await self._add_from_peer(source, emit)
                 return
             several, files = await trio.to_thread.run_sync(_files_of, source)
-            for file in files:
-                await self._add_file(file, emit, skip_adapters=several)
+            adapters = [file for file in files if not await self._add_file(file, emit, adapters=not several)]
+            for file in adapters:       # behind the models, one of which may be theirs
+                await self._add_file(file, emit, adapters=True, may_skip=True)
 
     async def use(self, name: str) -> ModelView:
         """Make one model the default, now and at the next start. Raises ModelMissing, ModelUnusable."""
         view = await self._named(name)
+        if view.base:
+            raise UsageError(f"{view.name} is an adapter, not a model.", hint="A request names it beside its model.")
         if view.broken:
             raise ModelUnusable(f"{view.name} is broken: {view.broken}")
         self._engine.set_default(view.name)
@@ -123,6 +129,27 @@ class ModelShelf:
 
     # -- inside --
 
+    async def _base_of(self, facts: ModelFacts) -> str:
+        """The digest of the model here that an adapter is for, by the name it gives or else the default one of those
+        that fit; "" for a model. Raises AdapterAlone."""
+        if not facts.adapter:
+            return ""
+        found = await trio.to_thread.run_sync(Catalogue(self._folders, self._digest_cache).scan)
+        files = {file.digest: file for file in found if not file.record.adapter and not file.changed}
+        fitting: list[str] = []
+        for info in await self._engine.models():
+            file = files.get(info.digest)
+            if file is None or info.broken:
+                continue
+            other = await model_facts(file.path)
+            if _fits(facts, other):
+                if facts.adapter_base and facts.adapter_base.lower() in (info.name, other.name.lower()):
+                    return info.digest
+                fitting.append(info.digest)
+        if not fitting:
+            raise AdapterAlone()
+        return fitting[0]
+
     async def _named(self, name: str) -> ModelView:
         views = await self.all()
         exact = [view for view in views if name in (view.name, view.digest)]
@@ -135,15 +162,22 @@ class ModelShelf:
         found = await trio.to_thread.run_sync(Catalogue(self._folders, self._digest_cache).scan)
         return next((file for file in found if file.digest == digest), None)
 
-    async def _add_file(self, file: Path, emit: Emit, *, skip_adapters: bool) -> None:
+    async def _add_file(self, file: Path, emit: Emit, *, adapters: bool, may_skip: bool = False) -> bool:
+        """False for an adapter, when adapters are not wanted now."""
         try:
             facts = await model_facts(file)
-            if facts.adapter and skip_adapters:
-                await emit({"event": "skipped", "file": file.name, "text": "an adapter, not a model"})
-                return
-            _require_model(facts)
+            if facts.adapter and not adapters:
+                return False
+            try:
+                base = await self._base_of(facts)
+            except AdapterAlone as alone:
+                if not may_skip:
+                    raise
+                await emit({"event": "skipped", "file": file.name, "text": str(alone)})
+                return True
             part, digest = await self._own.copy_in(file, _progress(emit))
-            await self._admit(part, digest, file.name, facts, emit)
+            await self._admit(part, digest, file.name, facts, emit, base=base)
+            return True
         except OSError as error:
             raise UsageError(f"{file} cannot be copied: {error.strerror}.", hint=f"Check: ls -l {file}") from error
 
@@ -152,26 +186,26 @@ class ModelShelf:
         fetched = await self._hub.fetch(reference, self._own.path, _progress(emit))
         try:
             facts = await model_facts(fetched.part)
-            _require_model(facts)
+            base = await self._base_of(facts)
         except OffloadError:
             await self._own.drop(fetched.part)
             raise
         where = f"{self._hub.host}/{reference.repository}"
-        await self._admit(fetched.part, fetched.digest, fetched.file_name, facts, emit, fetched.licence, where)
+        await self._admit(fetched.part, fetched.digest, fetched.file_name, facts, emit, fetched.licence, where, base)
 
     async def _add_from_peer(self, source: str, emit: Emit) -> None:
         copied, peer = await self._copies.fetch(source, self._own.path, _progress(emit))
         try:
             facts = await model_facts(copied.part)
-            _require_model(facts)
+            base = await self._base_of(facts)
         except OffloadError:
             await self._own.drop(copied.part)
             raise
-        await self._admit(copied.part, copied.digest, copied.name, facts, emit, copied.licence, f"{PEER}{peer}")
+        await self._admit(copied.part, copied.digest, copied.name, facts, emit, copied.licence, f"{PEER}{peer}", base)
 
     async def _admit(
         self, part: Path, digest: str, file_name: str, facts: ModelFacts, emit: Emit, licence: str = "",
-        source: str = "",
+        source: str = "", base: str = "",
     ) -> None:
         views = await self.all()
         if any(view.digest == digest for view in views):
@@ -179,7 +213,7 @@ class ModelShelf:
         else:
             await self._own.admit(
                 part, digest, file_name, facts, licence=licence, source=source,
-                taken=frozenset(view.name for view in views))
+                taken=frozenset(view.name for view in views), base=base)
             self._engine.rescan()
             views = await self.all()
         for view in views:
@@ -187,11 +221,6 @@ class ModelShelf:
                 await emit({"event": "added", "model": msgspec.to_builtins(view)})
                 return
         raise KithError("The model was added but is not found.", hint="Run: kith doctor")
-
-
-def _require_model(facts: ModelFacts) -> None:
-    if facts.adapter:
-        raise AdapterAlone()
 
 
 def _files_of(source: str) -> tuple[bool, list[Path]]:
@@ -222,3 +251,16 @@ def _view(info: ModelInfo, *, default: bool) -> ModelView:
         quantisation=info.quantisation, licence=info.licence, loaded=info.loaded, default=default,
         placeholder_style=info.placeholder_style, broken=info.broken,
     )
+
+
+def _adapter_view(info: AdapterInfo, base: str) -> ModelView:
+    return ModelView(
+        name=info.name, digest=info.digest, size_bytes=info.size_bytes, context_tokens=0, quantisation="LoRA",
+        licence=info.licence, loaded=False, default=False, placeholder_style="brackets", base=base,
+    )
+
+
+def _fits(adapter: ModelFacts, model: ModelFacts) -> bool:
+    """By what both files say. The engine looks at each tensor when the adapter is used."""
+    return adapter.architecture == model.architecture and adapter.layers <= model.layers \
+        and adapter.embedding_width in (0, model.embedding_width)

@@ -46,6 +46,7 @@ class Answer:
             raise PromptTooLong()
         self.request_id = request.request_id
         self.principal = request.principal
+        self.adapter = request.adapter or ""
         self.exact = request.lane == "exact"
         self.boundaries = frozenset(boundaries)
         self.fixed_tokens = len(prompt) - len(replayed)      # read in chunks; the exact lane reads the rest one by one
@@ -75,7 +76,7 @@ class Answer:
     @property
     def space(self) -> tuple[str, str]:
         """Whose memory it may use: of this principal, read with this adapter."""
-        return self.principal, ""
+        return self.principal, self.adapter
 
     @property
     def reserved_tokens(self) -> int:

@@ -44,6 +44,7 @@ class Context:
         self._wanted = view(self._batch.logits, (BATCH_TOKENS,))
         view(self._batch.n_seq_id, (BATCH_TOKENS,))[:] = 1
         self._filled = 0
+        self._adapter: Any = None
         self.decodes = 0
         self.sequences = sequences
         self.context_tokens = int(C.llama_n_ctx(self.handle))
@@ -58,6 +59,19 @@ class Context:
     def use_threads(self, count: int) -> None:
         """Compute with so many from the next decode on."""
         C.llama_set_n_threads(self.handle, count, count)
+
+    def use_adapter(self, handle: Any) -> None:
+        """Compute with this LoRA adapter from the next decode on, None for without. Takes under a millisecond.
+
+        What the memory holds was read with whatever was in use then; keeping that apart is the caller's.
+        """
+        if handle is self._adapter:
+            return
+        given = (C.llama_adapter_lora_p_ctypes * 1)(*([handle] if handle else ()))
+        scales = (ctypes.c_float * 1)(1.0)
+        if C.llama_set_adapters_lora(self.handle, given, 1 if handle else 0, scales) != 0:
+            raise ModelUnusable("The model can't compute with this adapter.")
+        self._adapter = handle
 
     @property
     def room(self) -> int:

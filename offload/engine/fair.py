@@ -5,10 +5,10 @@ sizes and times come in, counts go out. Must not know answers, slots or the cont
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal
 
-__all__ = ["OWNER", "Company", "Pace", "Shares"]
+__all__ = ["OWNER", "Company", "Pace", "Shares", "Turns"]
 
 OWNER = "owner"
 # While a prompt is read: the owner reads an answer along; guests wait for their first or next words; the owner waits.
@@ -53,6 +53,26 @@ class Shares:
             elif self._credit[who] == 0:
                 self._credit.move_to_end(who)
         return given
+
+
+class Turns:
+    """Which group decodes next, where groups can't share a decode: each as often as its weight says, evenly spread."""
+
+    OWNERS_WEIGHT = 3
+
+    def __init__(self) -> None:
+        self._credit: dict[str, int] = {}
+
+    def next(self, groups: Mapping[str, Collection[str]]) -> str | None:
+        """The group whose turn it is, of those at work now; groups: the principals in each. None for no group."""
+        if len(groups) <= 1:
+            self._credit.clear()
+            return next(iter(groups), None)
+        weights = {name: len(who) + (self.OWNERS_WEIGHT - 1 if OWNER in who else 0) for name, who in groups.items()}
+        self._credit = {name: self._credit.get(name, 0) + weight for name, weight in weights.items()}
+        chosen = max(self._credit, key=lambda name: self._credit[name])
+        self._credit[chosen] -= sum(weights.values())
+        return chosen
 
 
 class Pace:

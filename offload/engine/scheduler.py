@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from offload.engine.answer import Answer
 from offload.engine.context import Context
 from offload.engine.drafts import LONGEST_DRAFT
-from offload.engine.fair import OWNER, Company, Pace, Shares
+from offload.engine.fair import OWNER, Company, Pace, Shares, Turns
 from offload.engine.kvfiles import KvFiles
 from offload.engine.memory import Memory, Slot
 from offload.engine.waiting import Forecast, Line
@@ -37,6 +37,7 @@ class Scheduler:
     def __init__(
         self, context: Context, *, slots: int, queue_limit: int, now_s: Callable[[], float], model_digest: str = "",
         kept: int = 0, can_cut: bool = True, exact: bool = False, files: KvFiles | None = None,
+        use_adapter: Callable[[str], None] = lambda _name: None,
     ) -> None:
         """queue_limit: how many may wait, of the owner's and of all peers' each.
 
@@ -44,6 +45,8 @@ class Scheduler:
         can_cut: the model's memory can drop the end of a sequence.
         exact: fixed shapes and nothing remembered; takes one slot.
         files: where what is remembered goes and comes back from.
+        use_adapter: lets the context compute with this one from the next decode on. Answers with different ones never
+        share a decode; they take turns.
         """
         self._context = context
         self._most = slots
@@ -56,6 +59,9 @@ class Scheduler:
         self._now_s = now_s
         self._digest = model_digest
         self._exact = exact
+        self._use_adapter = use_adapter
+        self._turns = Turns()
+        self._adapter = ""      # of the decode that is being filled
 
     @property
     def running(self) -> int:
@@ -107,9 +113,11 @@ class Scheduler:
         """Admit who fits, decode once, sample. Returns the events in order."""
         events = self._admit()
         self._context.begin_batch()
+        self._adapter = self._next_adapter()
         batch, read = self._fill_exact() if self._exact else self._fill()
         if not batch:
             return events
+        self._use_adapter(self._adapter)
         begun_s, company = self._now_s(), self._company()
         result = self._decode()
         if result == 1 and self._shed():
@@ -236,7 +244,7 @@ class Scheduler:
         """Fill the batch: answers at work, then prompts. Returns who has what in it, and how much of it is prompts."""
         batch = self._fill_pending()
         reading = sorted(
-            ((slot, answer) for slot, answer in self._busy() if answer.pending is None),
+            ((slot, answer) for slot, answer in self._sharing() if answer.pending is None),
             key=lambda pair: pair[1].arrival)
         wanted: Counter[str] = Counter()
         for slot, answer in reading:
@@ -266,7 +274,7 @@ class Scheduler:
         Suggested ones only while the batch is small: the more is in it, the less a wrong guess is for nothing.
         """
         batch: list[tuple[Slot, list[int]]] = []
-        busy = list(self._busy())
+        busy = list(self._sharing())
         pending = [len(answer.pending) for _, answer in busy if answer.pending is not None]
         spare = (LONGEST_DRAFT if len(busy) == 1 else _SMALL_BATCH - sum(pending)) if len(pending) == len(busy) else 0
         for slot, answer in busy:
@@ -345,6 +353,16 @@ class Scheduler:
 
     def _busy(self) -> Iterator[tuple[Slot, Answer]]:
         return self._memory.busy()
+
+    def _sharing(self) -> Iterator[tuple[Slot, Answer]]:
+        """Those at work that can be in this decode."""
+        return ((slot, answer) for slot, answer in self._busy() if answer.adapter == self._adapter)
+
+    def _next_adapter(self) -> str:
+        groups: dict[str, set[str]] = {}
+        for _, answer in self._busy():
+            groups.setdefault(answer.adapter, set()).add(answer.principal)
+        return self._turns.next(groups) or ""
 
     def _committed(self) -> int:
         """The cells that answers at work may still come to need."""

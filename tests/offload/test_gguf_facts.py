@@ -7,7 +7,7 @@ import sys
 import gguf
 import pytest
 from embedded_model import model_path
-from gguf_files import make_gguf
+from gguf_files import make_adapter, make_gguf
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -124,3 +124,10 @@ async def test_a_reader_that_dies_or_lies_is_an_error(tmp_path, monkeypatch):
         with pytest.raises(ModelUnusable, match=r"ended|nonsense"):
             await model_facts(tmp_path / "x.gguf")
         monkeypatch.undo()
+
+
+def test_an_adapter_says_what_it_is_for(tmp_path):
+    path = make_adapter(tmp_path / "a.gguf", width=64, layers=3, base_name="Tiny Test")
+    with path.open("rb") as file:
+        facts = read_facts(file, path.stat().st_size)
+    assert (facts.adapter, facts.adapter_base, facts.embedding_width, facts.layers) == ("lora", "Tiny Test", 64, 3)

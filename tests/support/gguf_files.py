@@ -5,7 +5,7 @@ from pathlib import Path
 import gguf
 import numpy as np
 
-__all__ = ["make_gguf"]
+__all__ = ["make_adapter", "make_gguf"]
 
 
 def make_gguf(path: Path, *, file_type: int | None = 2, template: str | None = None, vocabulary: int = 40,
@@ -31,6 +31,27 @@ def make_gguf(path: Path, *, file_type: int | None = 2, template: str | None = N
     if ballast_bytes:
         noise = np.random.default_rng(1).integers(0, 256, ballast_bytes, dtype=np.uint8)
         writer.add_tensor("ballast.weight", noise.view(np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def make_adapter(path: Path, *, seed: int = 1, width: int = 576, layers: int = 30, strength: float = 0.1,
+                 architecture: str = "llama", base_name: str = "") -> Path:
+    """A LoRA adapter of rank 4 with random weights for the queries of each layer; by default for SmolLM2-135M."""
+    writer = gguf.GGUFWriter(path, architecture)
+    writer.add_string("general.type", "adapter")
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", 8.0)
+    if base_name:
+        writer.add_string("general.base_model.0.name", base_name)
+    drawn = np.random.default_rng(seed)
+    for layer in range(layers):
+        for end, shape in (("a", (4, width)), ("b", (width, 4))):
+            weights = (drawn.standard_normal(shape) * strength).astype(np.float32)
+            writer.add_tensor(f"blk.{layer}.attn_q.weight.lora_{end}", weights)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import trio
 from fake_hub import fake_hub
-from gguf_files import make_gguf
+from gguf_files import make_adapter, make_gguf
 from memory_channel import ALICE, BOB, memory_channels
 
 from node.clock import SystemEntropy
@@ -19,7 +19,7 @@ from offload.catalogue import read_record
 from offload.errors import ModelUnusable
 from offload.joined_engine import JoinedEngine
 from offload.local_engine import LocalEngine
-from offload.model_errors import HubMismatch, NoSuchPackage, NotKept
+from offload.model_errors import AdapterAlone, HubMismatch, NoSuchPackage, NotKept
 from offload.model_server import ModelServer
 from protocol.frames.link import ModelAdvert
 from protocol.grants import Grant
@@ -375,3 +375,36 @@ async def test_only_whole_and_unchanged_files_are_given(desk):
     kept.write_bytes(kept.read_bytes() + b"x")
     assert await files.open(digest) is None
     assert await files.open(hashlib.sha256(kept.read_bytes()).hexdigest()) is None    # not what its record says
+
+
+async def test_an_adapter_is_kept_beside_its_model_and_is_none_itself(desk):
+    make_gguf(desk.source / "base.gguf", name="Tiny Test")
+    make_gguf(desk.source / "other.gguf", name="Another")
+    fits = make_adapter(desk.source / "a-style.gguf", width=64, layers=3, base_name="tiny test")
+    strange = make_adapter(desk.source / "wide.gguf", width=128, layers=3)
+    with pytest.raises(AdapterAlone):       # before its model
+        await desk.add(fits)
+    assert not list(desk.own.iterdir())
+
+    added = await desk.add(desk.source)     # the folder: models first, whatever their names
+    assert sorted(model["name"] for model in added) == ["a-style", "base", "other"]
+    assert [event["file"] for event in desk.events if event["event"] == "skipped"] == [strange.name]
+    views = {view.name: view for view in await desk.shelf.all()}
+    assert {name: view.base for name, view in views.items()} == {"base": "", "other": "", "a-style": "base"}
+    assert [model.name for model in await desk.engine.models()] == ["base", "other"]
+    assert read_record(desk.own / "a-style.gguf").base == views["base"].digest
+    detail = await desk.shelf.info("a-style")
+    assert (detail.model.base, detail.architecture) == ("base", "llama")
+    with pytest.raises(UsageError):
+        await desk.shelf.use("a-style")
+    assert desk.kept == []
+
+    # an adapter without a name for its model takes the default one that fits
+    plain = make_adapter(desk.source / "plain.gguf", width=64, layers=3, seed=2)
+    await desk.shelf.use("other")
+    await desk.add(plain)
+    assert {view.name: view.base for view in await desk.shelf.all()}["plain"] == "other"
+    await desk.shelf.remove("a-style")
+    assert [view.name for view in await desk.shelf.all() if view.base] == ["plain"]
+    await desk.shelf.remove("other")
+    assert [view.base for view in await desk.shelf.all() if view.base] == ["a model that is gone"]
