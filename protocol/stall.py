@@ -40,10 +40,9 @@ class Movement:
     def beat(self, told: Progress, now_s: float) -> None:
         """A sign of life. It counts as movement when its state changed or a counter went on."""
         self._heard_s = now_s
-        if (
-            told.state != self._state or told.queue_position < self._position or told.prompt_total != self._total
-            or told.prompt_done > self._read or told.output_tokens > self._written
-        ):
+        reads = told.state == "prefill" and (told.prompt_done > self._read or told.prompt_total != self._total)
+        waits_less = told.queue_position < self._position
+        if told.state != self._state or waits_less or reads or told.output_tokens > self._written:
             self._moved_s = now_s
         self._state, self._position, self._total = told.state, told.queue_position, told.prompt_total
         self._read, self._written = told.prompt_done, max(self._written, told.output_tokens)

@@ -92,15 +92,16 @@ async def check_carried(
 
     What the peer itself wrote tells it nothing and is not looked at for names; secrets go to nobody. Detectors have no
     part in it: they looked at the prompt before it left, and what a model wrote on its masked words holds no name of
-    the owner's but those that the vault knows. texts: the parts as they are here. The nets that could not judge them
-    come back.
+    the owner's but those that the vault knows. texts: the parts as they are here, the prompt's first. The nets that
+    could not judge the prompt come back.
     """
     if any(text.confidentiality is Confidentiality.SECRET for text in texts):
         raise HoldsSecret("labelled as secret")
     secrets = await inspector.find_secrets(carried.outgoing, returned)
     if secrets:
         raise HoldsSecret(", ".join(secrets))
-    gaps = (*inspector.missing, *dict.fromkeys(gap for text in texts for gap in inspector.gaps_of(text)))
+    prompt = texts[: len(carried.texts)]
+    gaps = (*inspector.missing, *dict.fromkeys(gap for text in prompt for gap in inspector.gaps_of(text)))
     if carried.level is Level.CLEAR:
         return gaps
     own = all(who == peer_id for who in carried.written_by)

@@ -243,6 +243,15 @@ def test_queued_and_loading_may_stand_for_their_own_times(told: Progress, limit_
     assert silent.last.reason == "stalled"
 
 
+def test_a_beat_after_text_that_leaves_the_prompt_out_is_no_life() -> None:
+    """As the provider's machine sends them: the counters of the prompt are not repeated once it writes."""
+    play = streaming() >> Received(progress("prefill", done=9, total=9)) << Progressed
+    play.after(1) >> Received(token(0, "abc", "abc", 1, 2, 3)) << TextArrived
+    for _ in range(2):
+        play.after(1) >> Received(progress("decoding", written=3)) << Progressed >> Tick() << None
+    play.after(1) >> Tick() << ResetChannel() << BrokeOff
+
+
 def test_a_place_in_the_queue_told_with_accepted_may_last() -> None:
     play = began() >> Received(Accepted(ID, DIGEST, 2)) << Admitted(DIGEST, 2)
     for _ in range(20):
