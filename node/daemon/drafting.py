@@ -105,7 +105,8 @@ class DraftingThinker:
         intent = await self._put(job, why, held=True)
         if job.on_note is not None:
             await job.on_note(f"{why}; queued as {short_id(intent.intent_id)}, and drafted here")
-        here = replace(job, place=LOCAL, model=None, wait="never")
+        # not kept over a restart: the queue then brings the better answer, and two would stand there
+        here = replace(job, place=LOCAL, model=None, wait="never", keep=False)
         try:
             draft = await self._thinker.think(here)
         except ModelMissing:

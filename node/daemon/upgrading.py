@@ -126,7 +126,8 @@ class PeerUpgrader:
             return self._upgraded(intent, job, result)
 
     def _upgraded(self, intent: Intent, job: ThinkJob, result: ThinkResult) -> Outcome:
-        if result.peer_id is None or intent.place not in (AUTO, result.peer_id):
+        elsewhere = result.peer_id is not None and intent.place in (AUTO, result.peer_id)
+        if not elsewhere or result.finish_reason in ("broken", "cancelled"):
             question = self._consent.kept(intent.intent_id)
             return Parked(*_parked(question)) if question is not None else Again(result.reason)
         turn = TurnRecord(
