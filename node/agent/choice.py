@@ -78,11 +78,12 @@ class Choosable:
     examples: tuple[str, ...]
     cues: tuple[str, ...]
     kind: ToolKind
+    objects: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, spec: ToolSpec) -> "Choosable":
         """The tool's own words about itself."""
-        return cls(spec.name, spec.description, spec.examples, spec.cues, spec.kind)
+        return cls(spec.name, spec.description, spec.examples, spec.cues, spec.kind, spec.objects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +161,8 @@ class Chooser:
         for index, tool in enumerate(self._tools):
             if (veto and tool.kind != "destructive") or (buys and tool.kind != "read"):
                 continue
+            if tool.objects and not any(_has(low, word) for word in tool.objects):
+                continue        # "cancel my dentist appointment" removes no reminder
             vector = self._similarity(query, index)
             cue = min(1.0, sum(1 / self._cue_owners[word] for word in set(tool.cues) if _has(low, word)))
             cue += _LEAD * any(_has(head[: len(word) + 1], word) for word in tool.cues)

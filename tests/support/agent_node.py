@@ -11,6 +11,7 @@ import agent_bank as bank
 import pytest
 import trio
 from agent_memory import Events, FixedClock, MemoryConversations, MemoryJournal, Owner, Thoughts
+from reminder_memory import MemoryReminders
 
 from node.agent.gate import load_gate
 from node.agent.loop import Agent
@@ -62,6 +63,7 @@ class World:
     thoughts: Thoughts
     clock: FixedClock
     events: Events
+    reminders: MemoryReminders
 
     async def ask(self, text: str, **more: Any) -> Answer:
         return await self.agent.ask(AskRequest(text, **more), self.events)
@@ -93,12 +95,13 @@ def world(
     embedder: Any = None, journal: MemoryJournal | None = None, conversations: MemoryConversations | None = None,
 ) -> World:
     """An agent over the folder; fill it once with fill_folder."""
-    clock = FixedClock(bank.NOW)
+    clock, reminders = FixedClock(bank.NOW), MemoryReminders()
     contacts = Contacts(root / "contacts")
     calendars = Calendars(root / "calendars", bank.ZONE, people=contacts.names)
     registry = builtin_tools(
         calendars=calendars, contacts=contacts, notes=NoteFolder(root / "notes"),
         files={"files": NoteFolder(root / "files", suffixes=None)}, peers=NoPeers(), clock=clock,
+        reminders=reminders,
     )
     owner, thoughts = owner or Owner(), thoughts or Thoughts()
     journal, conversations = journal or MemoryJournal(), conversations or MemoryConversations()
@@ -113,4 +116,4 @@ def world(
         conversations, clock, lambda: f"r{next(numbers)}", model,
     )
     agent = Agent(parts, AgentSettings(bank.LOCALE, "phone"))
-    return World(agent, root, journal, conversations, owner, thoughts, clock, Events())
+    return World(agent, root, journal, conversations, owner, thoughts, clock, Events(), reminders)

@@ -57,6 +57,9 @@ class ToolSpec:
     kind: ToolKind
     cues: tuple[str, ...] = ()
     """Words (lower case) that speak for this tool."""
+    objects: tuple[str, ...] = ()
+    """For a destructive tool: what it removes. One of these words must be said, or the request is about another thing.
+    Empty: anything may be meant."""
 
     def schema(self) -> dict[str, Json]:
         """The parameters as a JSON schema, for a model that plans freely or a bridge."""

@@ -67,6 +67,7 @@ _CANCEL = ToolSpec(
     ),
     kind="destructive",
     cues=("cancel", "delete", "remove", "reminder"),
+    objects=("reminder", "reminders", "remind"),
 )
 
 
