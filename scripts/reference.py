@@ -20,8 +20,8 @@ import offload
 import protocol
 import search
 from node.api.app import build_app
-from node.api.ports import Services
 from node.api.questions import Questions
+from node.api.services import Services
 from node.cli.main import COMMANDS, kith
 from node.config import Config, load
 from node.errors import KithError
