@@ -1,4 +1,4 @@
-"""Short things that a worker does for one caller: counting a prompt's tokens, embedding texts.
+"""Short things that a worker does for one caller: counting a prompt's tokens, embedding texts, scoring tokens.
 
 Must not know answers, models or how a worker is started.
 """
@@ -12,20 +12,21 @@ from offload.child.errors import ChildGone
 from offload.child.process import Child
 from offload.errors import RequestRefused, WorkerDied, WorkerStalled
 from offload.jobs import shown
-from offload.ports import Prompt
-from offload.worker_frames import Count, Counted, Embed, Embedded, encode
+from offload.ports import GenerateRequest, Prompt
+from offload.worker_frames import Count, Counted, Embed, Embedded, Score, Scored, encode
 
 __all__ = ["Errands"]
 
 _COUNT_DEADLINE_S = 30.0
 _EMBED_DEADLINE_S = 300.0
+_SCORE_DEADLINE_S = 120.0
 _OUT_OF_TURN = "The worker process answered something else than it was asked."
 
 
 @dataclass(slots=True)
 class _Errand:
     done: trio.Event = field(default_factory=trio.Event)
-    result: Counted | Embedded | None = None
+    result: Counted | Embedded | Scored | None = None
 
 
 class Errands:
@@ -56,9 +57,21 @@ class Errands:
             raise WorkerDied(_OUT_OF_TURN)
         return result.vectors
 
-    def received(self, report: Counted | Embedded) -> None:
+    async def score(self, request: GenerateRequest, token_ids: Sequence[int]) -> tuple[list[float], list[float]]:
+        """The log-probability of each token as the answer to this request, and of the likeliest one in its place.
+
+        Raises EngineError.
+        """
+        result = await self._run(lambda number: Score(number, request, list(token_ids)), _SCORE_DEADLINE_S)
+        if not isinstance(result, Scored) or not len(result.chosen) == len(result.best) == len(token_ids):
+            raise WorkerDied(_OUT_OF_TURN)
+        return result.chosen, result.best
+
+    def received(self, report: Counted | Embedded | Scored) -> None:
         """The worker answered one."""
-        errand = self._waiting.get(report.count_id if isinstance(report, Counted) else report.embed_id)
+        match report:
+            case Counted(count_id=number) | Embedded(embed_id=number) | Scored(score_id=number):
+                errand = self._waiting.get(number)
         if errand is not None:
             errand.result = report
             errand.done.set()
@@ -68,7 +81,9 @@ class Errands:
         for errand in self._waiting.values():
             errand.done.set()
 
-    async def _run(self, order: Callable[[int], Count | Embed], deadline_s: float) -> Counted | Embedded:
+    async def _run(
+        self, order: Callable[[int], Count | Embed | Score], deadline_s: float
+    ) -> Counted | Embedded | Scored:
         self._numbers += 1
         number = self._numbers
         errand = self._waiting[number] = _Errand()
