@@ -197,7 +197,7 @@ class Provider:
 
     def freeze(self) -> None:
         """SIGSTOP: nothing it sends arrives."""
-        self._thawed = self._thawed or trio.Event()
+        self._thawed = trio.Event() if self._thawed is None else self._thawed
 
     def thaw(self) -> None:
         """SIGCONT."""
@@ -382,7 +382,9 @@ class House:
         if results:
             return results[0]
         self.disk = disk
-        self.near = await _guard(asks=False, rows=self.near.rows)
+        before = self.near
+        self.near = await _guard(asks=False, rows=before.rows)
+        self.near.heads.stored = before.heads.stored
         return None
 
     async def take_up(self) -> ThinkResult:
