@@ -19,7 +19,7 @@ _LAYERS, _WIDTH, _HEADS, _KV_HEADS, _HEAD_WIDTH, _FORWARD = 4, 64, 4, 2, 32, 128
 _STATE, _GROUPS, _RANK, _KERNEL = 16, 2, 4, 4
 
 
-def make_hybrid(vocabulary_from: Path, target: Path) -> Path:
+def make_hybrid(vocabulary_from: Path, target: Path, template: str = TEMPLATE) -> Path:
     """Write the model file, some 15 MB; the same each time."""
     fields = GGUFReader(vocabulary_from).fields
     tokens, types, merges = (fields[f"tokenizer.ggml.{name}"] for name in ("tokens", "token_type", "merges"))
@@ -32,7 +32,7 @@ def make_hybrid(vocabulary_from: Path, target: Path) -> Path:
         "rope_dimension_sections": [4, 2, 2, 0], "ssm_conv_kernel": _KERNEL, "ssm_inner_size": _STATE * _RANK,
         "ssm_state_size": _STATE, "ssm_time_step_rank": _RANK, "ssm_group_count": _GROUPS,
         "vocab_size": len(tokens.data), "tokenizer_model": "gpt2", "tokenizer_pre": "smollm", "eos_token_id": 2,
-        "bos_token_id": 1, "chat_template": TEMPLATE,
+        "bos_token_id": 1, "chat_template": template,
     }.items():
         getattr(writer, f"add_{name}")(value)
     writer.add_uint32("qwen35.full_attention_interval", _LAYERS)
