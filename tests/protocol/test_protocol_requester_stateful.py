@@ -127,6 +127,18 @@ class Requesting(RuleBasedStateMachine):
         self._feed(Received(Progress(ID, state, position, done, 9, written)))
 
     @precondition(lambda self: self.live and self.accepted)
+    @rule(times=st.integers(1, 6))
+    def beat_on(self, times: int) -> None:
+        """The same sign of life, again and again."""
+        position, _, done, written = self.counters
+        self.beat(self.state, position, done, written)
+        for _ in range(times):
+            if self.live:
+                self.let_time_pass(0.9)
+            if self.live:
+                self.beat(self.state, position, done, written)
+
+    @precondition(lambda self: self.live and self.accepted)
     @rule(reason=st.sampled_from(["stop", "length", "loop"]))
     def end(self, reason: Any) -> None:
         self._feed(Received(End(ID, reason, self.count, blake(self.text), DIGEST)))
