@@ -108,9 +108,10 @@ def checkout(tmp_path: Path) -> Path:
     """A checkout whose environment is a recorder: it notes every call and succeeds."""
     tree = tmp_path / "tree"
     shutil.copytree(ROOT / "scripts", tree / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("requirements.lock", "requirements-dev.lock", "requirements-data.txt", "pyproject.toml"):
-        shutil.copy(ROOT / name, tree)
-    executable(tree / ".venv" / "bin" / "python", f'echo "$@" >>{tmp_path}/calls')
+    for path in (*ROOT.glob("requirements*"), ROOT / "pyproject.toml"):
+        shutil.copy(path, tree)
+    for environment in (".venv", ".venv/share/kith/agentdojo"):
+        executable(tree / environment / "bin" / "python", f'echo "$@" >>{tmp_path}/calls')
     executable(tmp_path / "bin" / "df", "printf 'h\\nd 9 9 99999999 0%% /\\n'")
     return tree
 
@@ -142,7 +143,9 @@ def test_a_second_run_calls_nothing(checkout: Path) -> None:
 @needs_compiler
 def test_test_tools_come_only_when_asked_for(checkout: Path) -> None:
     assert not any("requirements-dev.lock" in call for call in install(checkout))
-    assert [call for call in install(checkout, "--dev") if "requirements-dev.lock" in call] != []
+    calls = install(checkout, "--dev")
+    assert any("requirements-dev.lock" in call for call in calls)
+    assert any("requirements-agentdojo.lock" in call for call in calls)
     assert install(checkout, "--dev") == []
 
 
