@@ -4,37 +4,15 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
+from events_of import Follower
 from running_nodes import Household, cli, failing, household, until
 
 from node.cli.demo.nodes import DAEMON, DemoNode
-from node.cli.failure import CommandFailure
 
 pytestmark = [pytest.mark.e2e]
-
-
-class Follower:
-    """Collects a node's events in a thread, until the node ends."""
-
-    def __init__(self, node: DemoNode, kinds: str) -> None:
-        self.events: list[dict[str, Any]] = []
-        self._stream = node.client().stream(f"/v1/events?kinds={kinds}", {})
-        threading.Thread(target=self._read, daemon=True).start()
-        until(lambda: self.events[:1], "the events are followed")
-
-    def _read(self) -> None:
-        try:
-            for event in self._stream:
-                self.events.append(event)
-        except CommandFailure:
-            return
-
-    def of(self, kind: str) -> list[dict[str, Any]]:
-        return [event for event in self.events if event["event"] == kind]
 
 
 @pytest.fixture

@@ -1,8 +1,9 @@
 """Offline is seen from outside: the kernel's own record of a node and its children shows no internet socket.
 
-A tool answers, the local model answers, a meeting is booked, all of it traced. Then the same node is switched to lan
-and back: the first switch is the negative control (the same reading of the record finds the listener), the second
-closes the port, the third opens the same one again.
+A tool answers, the local model answers, a meeting is booked, all of it traced. Then the same node is switched online,
+offline, to lan, offline again and to lan once more: what is on is the negative control (the same reading of the record
+finds the listener), each way off closes the port and leaves no call behind that could reach a network, each way on
+opens the same port again.
 """
 
 import re
@@ -18,6 +19,7 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import psutil
 import pytest
 from embedded_model import model_path
 
@@ -104,8 +106,12 @@ class Traced:
     booked: int
     lan_from_s: float
     offline_again_s: float
-    refused: bool
-    ports: tuple[list[str], list[str]]
+    spells: list[tuple[float, float]]
+    """From when to when it was offline again, between other modes."""
+    refused: list[bool]
+    ports: list[list[str]]
+    left_open: list[list[str]]
+    """The node's internet sockets at the end of each spell, as the kernel lists them."""
 
 
 @pytest.fixture(scope="module")
@@ -133,19 +139,29 @@ def traced() -> Iterator[Traced]:
             assert phone.status()["addresses"] == []
 
             lan_from_s = time.time()
+            ports, refused, spells, left_open = [], [], [], []
+            for mode in ("online", "lan"):
+                client.put("/v1/mode", {"mode": mode})
+                ports.append(phone.status()["addresses"])
+                assert connects(ports[-1])
+                began_s = time.time()
+                client.put("/v1/mode", {"mode": "offline"})
+                assert phone.status()["addresses"] == []
+                assert client.get("/v1/mode")["effective"] == "offline"
+                closed_s = time.time()
+                refused.append(not connects(ports[-1]))
+                assert owner.ask("What is on my calendar tomorrow?")["ran_on"] == "phone"
+                time.sleep(2)           # whoever looks or calls from time to time would do so now
+                left_open.append(internet_sockets(pid))
+                spells.append((closed_s, time.time()))
+                if mode == "online":
+                    offline_again_s = began_s
             client.put("/v1/mode", {"mode": "lan"})
-            first = phone.status()["addresses"]
-            assert connects(first)
-            offline_again_s = time.time()
-            client.put("/v1/mode", {"mode": "offline"})
-            assert phone.status()["addresses"] == []
-            refused = not connects(first)
-            client.put("/v1/mode", {"mode": "lan"})
-            second = phone.status()["addresses"]
-            assert connects(second)
+            ports.append(phone.status()["addresses"])
+            assert connects(ports[-1])
         yield Traced(
             pid, finished_trace(record, pid), {name: answer["text"] for name, answer in answers.items()}, booked,
-            lan_from_s, offline_again_s, refused, (first, second),
+            lan_from_s, offline_again_s, spells, refused, ports, left_open,
         )
 
 
@@ -157,6 +173,12 @@ def connects(addresses: list[str]) -> bool:
     except ConnectionRefusedError:
         return False
     return True
+
+
+def internet_sockets(pid: int) -> list[str]:
+    """What /proc shows of sockets that a process and its children hold, outside of Unix and netlink ones."""
+    processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+    return [str(one.laddr) for process in processes for one in process.net_connections("inet")]
 
 
 def finished_trace(record: Path, pid: int) -> list[Call]:
@@ -182,15 +204,29 @@ def test_no_internet_socket_of_the_node_or_its_children_while_offline(traced: Tr
     assert len({call.pid for call in before if call.is_internet_socket}) >= 2       # both workers tried and failed
 
 
-def test_the_same_look_finds_the_listener_of_lan_mode(traced: Traced) -> None:
+def test_offline_again_after_other_modes_not_one_call_reaches_for_a_network(traced: Traced) -> None:
+    assert len(traced.spells) == 2
+    for began_s, ended_s in traced.spells:
+        during = [call for call in traced.calls if began_s <= call.at_s < ended_s]
+        assert leaks_of(during, traced.node_pid) == []
+        reaching = [
+            call for call in during
+            if call.call in ("connect", "bind", "sendto", "sendmsg", "listen") and "AF_INET" in call.args
+            and call.result >= 0
+        ]
+        assert reaching == []
+    assert traced.left_open == [[], []]
+
+
+def test_the_same_look_finds_the_listener_of_online_mode(traced: Traced) -> None:
     during = [call for call in traced.calls if traced.lan_from_s <= call.at_s < traced.offline_again_s]
     found = leaks_of(during, traced.node_pid)
     assert any(call.pid == traced.node_pid and call.result >= 0 for call in found)
 
 
 def test_a_switch_closes_the_port_and_the_next_one_opens_the_same(traced: Traced) -> None:
-    assert traced.refused
-    assert traced.ports[0] == traced.ports[1] != []
+    assert traced.refused == [True, True]
+    assert traced.ports[0] == traced.ports[1] == traced.ports[2] != []
 
 
 @pytest.mark.parametrize(("line", "leaks"), [

@@ -480,3 +480,40 @@ async def test_a_second_link_that_greets_with_something_else_is_told(autojump_cl
         assert [len(event.hello.models) for event in ups][:1] == [0]
         assert len(ups[-1].hello.models) == 1
         nursery.cancel_scope.cancel()
+
+
+async def test_hearing_of_a_dead_peer_does_not_bring_it_back(autojump_clock: trio.testing.MockClock) -> None:
+    """What a third node tells - addresses, again and again - is a reason to call, never presence."""
+    world = World()
+    world.links.know(BOB, ["/ip4/127.0.0.1/tcp/1"])
+    async with trio.open_nursery() as nursery:
+        await nursery.start(world.links.run)
+        for number in range(100):
+            world.links.know(BOB, [f"/ip4/127.0.0.1/tcp/{number + 2}"])
+            await trio.sleep(30)
+        assert world.events == []
+        assert world.links.present() == {}
+        assert len(world.attempts_s) < 100 * 15     # and each telling costs a few calls, no storm
+        world.outcome = FakeRoute()                 # it really answers now: presence follows at once
+        answering = World(peer_id=BOB).links
+        answering.know(ALICE, [])
+        await nursery.start(answering.run)
+        world.links.wake(BOB)
+        await settle(0.2)
+        for channel in world.answerers:
+            nursery.start_soon(answering.serve, channel)
+        await settle(1.0)
+        assert world.kinds() == [LinkUp]
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_night_without_anybody_is_a_call_a_minute(autojump_clock: trio.testing.MockClock) -> None:
+    world = World()
+    world.links.know(BOB, ["/ip4/127.0.0.1/tcp/1"])
+    async with trio.open_nursery() as nursery:
+        await nursery.start(world.links.run)
+        await trio.sleep(3600)
+        before = len(world.attempts_s)
+        await trio.sleep(8 * 3600)
+        assert 8 * 60 / 1.3 <= len(world.attempts_s) - before <= 8 * 60 * 1.3
+        nursery.cancel_scope.cancel()
