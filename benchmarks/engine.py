@@ -1,25 +1,29 @@
 """What the engine does on this machine with the embedded model, through its real worker process and port.
 
-Run from the checkout: python -m benchmarks.engine [--quick] [--json]. Bounds against llama-server need that server and
-are measured by their own benchmark; here only the cancel has a bound, in decodes.
+Run from the checkout: python -m benchmarks.engine [--quick] [--json]. Against llama.cpp's own server: benchmarks.rivals
+(speed) and benchmarks.shortcuts (tool calls, drafts).
 """
 
+import os
+import signal
 import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import psutil
 import trio
 
+from benchmarks.decode_loop import measure_loop
 from benchmarks.prefixes import measure_prefixes
 from benchmarks.report import Report, options
 from benchmarks.timing import median
 from offload.local_engine import LocalEngine
 from offload.model_host import HostLimits, ModelHost
-from offload.ports import ChatPrompt, Failed, Finished, GenerateRequest, Message, Piece, Started
+from offload.ports import ChatPrompt, Failed, Finished, GenerateRequest, Message, Piece, Resumed, Started
 from offload.worker_frames import Ping, Pong, decode_report, encode
 
 MODELS = Path(sys.prefix) / "share" / "kith" / "models"
@@ -28,8 +32,8 @@ LONG_SENTENCES = 48     # about 1,000 tokens
 STREAMS = (1, 4, 8)
 QUICK, FULL = True, False
 LOAD = {
-    QUICK: {"rounds": 2, "tokens": 40, "firsts": 5, "cancels": 4, "long_percent": 30},
-    FULL: {"rounds": 9, "tokens": 128, "firsts": 20, "cancels": 20, "long_percent": 100},
+    QUICK: {"rounds": 2, "tokens": 40, "firsts": 5, "cancels": 4, "deaths": 3, "long_percent": 30},
+    FULL: {"rounds": 9, "tokens": 128, "firsts": 20, "cancels": 20, "deaths": 9, "long_percent": 100},
 }
 
 
@@ -120,13 +124,16 @@ class Pongs:
         return self._seen[-1]
 
 
-async def decodes_after_cancel(engine: LocalEngine, numbers: Numbers, pongs: Pongs) -> int:
-    """Decodes that the worker still did for an answer after it had read that nobody wants it."""
+async def decodes_after_cancel(engine: LocalEngine, numbers: Numbers, pongs: Pongs, *, reading: bool = False) -> int:
+    """Decodes that the worker still did for an answer after it had read that nobody wants it.
+
+    reading: it is left while its long prompt is read, and one chunk of it may end.
+    """
     pieces = 0
-    async with engine.stream(numbers.request(1, 400)) as events:
+    async with engine.stream(numbers.request(LONG_SENTENCES if reading else 1, 400)) as events:
         async for event in events:
             pieces += isinstance(event, Piece)
-            if pieces >= 5:
+            if pieces >= 5 or (reading and isinstance(event, Started)):
                 break
     at_cancel = (await pongs.ask()).decodes
     last = await pongs.ask()
@@ -134,6 +141,26 @@ async def decodes_after_cancel(engine: LocalEngine, numbers: Numbers, pongs: Pon
         last = await pongs.ask()
     await trio.sleep(0.2)
     return (await pongs.ask()).decodes - at_cancel
+
+
+async def deaths(report: Report, engine: LocalEngine, numbers: Numbers, count: int) -> None:
+    """The worker is killed in mid-answer: when that is known, and when the same answer goes on."""
+    known, again = [], []
+    for number in range(count):
+        killed_s = resumed_s = 0.0
+        async with engine.stream(numbers.request(1, 60)) as events:
+            async for event in events:
+                if isinstance(event, Piece) and not killed_s:
+                    killed_s = time.perf_counter()
+                    os.kill(engine.worker_pids[0], (signal.SIGKILL, signal.SIGSEGV, signal.SIGILL)[number % 3])
+                elif isinstance(event, Resumed):
+                    resumed_s = time.perf_counter()
+                    known.append(resumed_s - killed_s)
+                elif isinstance(event, Piece) and resumed_s:
+                    again.append(time.perf_counter() - killed_s)
+                    break
+    report.add(f"worker killed in mid-answer: known after, worst of {count}", max(known) * 1000, "ms", at_most=100)
+    report.add(f"worker killed in mid-answer: writing again after, worst of {count}", max(again), "s", at_most=2)
 
 
 @asynccontextmanager
@@ -192,6 +219,12 @@ async def measure(report: Report, load: dict[str, int]) -> None:
         pongs = Pongs(host)
         after = [await decodes_after_cancel(engine, numbers, pongs) for _ in range(load["cancels"])]
         report.add(f"decodes after a cancel, worst of {len(after)}", max(after), "", at_most=1)
+        reading = [await decodes_after_cancel(engine, numbers, pongs, reading=True) for _ in range(load["cancels"])]
+        report.add(f"decodes after a cancel while the prompt is read, worst of {len(reading)}", max(reading), "",
+                   at_most=1)
+        await deaths(report, engine, numbers, load["deaths"])
+    await trio.to_thread.run_sync(partial(
+        measure_loop, report, tokens=load["tokens"], rounds=load["rounds"], long_share=load["long_percent"] / 100))
     await measure_prefixes(report, rounds=load["rounds"] // 2 + 1, long_share=load["long_percent"] / 100)
 
 

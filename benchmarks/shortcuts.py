@@ -6,20 +6,15 @@ request. With xllamacpp installed llama.cpp's C++ server, a child process over H
 grammar; else those rows are left out.
 """
 
-import importlib.util
 import json
-import subprocess
 import sys
 import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import trio
 
 from benchmarks.call_cases import COPIES, FREE, REQUESTS, SCHEMA, call_prompt, schema_for
+from benchmarks.cpp_server import Cost, CppServer, cpp_server, cpu_s
 from benchmarks.engine import MODELS, Pongs
 from benchmarks.report import Report, options
 from benchmarks.timing import median
@@ -37,44 +32,12 @@ from offload.schema import schema_language
 
 CONTEXT_TOKENS, SLOTS, CALL_TOKENS = 8192, 8, 96
 CALLS_AT_ONCE = 8
+WAYS = {"grammar": "owner", "automaton": "peer-1", "jump": "peer-2"}
 QUICK, FULL = True, False
 LOAD = {
     QUICK: {"calls": 6, "rounds": 1, "chosen": 0, "copies": 3, "frees": 1, "repeats": 1, "tokens": 64, "timed": 2},
     FULL: {"calls": 24, "rounds": 3, "chosen": 24, "copies": 5, "frees": 3, "repeats": 3, "tokens": 128, "timed": 6},
 }
-SERVER = """
-import os, sys, xllamacpp
-wanted = xllamacpp.CommonParams()
-wanted.model.path, wanted.n_ctx, wanted.n_parallel, wanted.kv_unified = sys.argv[1], int(sys.argv[2]), 8, True
-wanted.n_batch = wanted.n_ubatch = 512
-wanted.cache_idle_slots = False     # else it forgets in the slots what the calls share
-wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = 1
-wanted.warmup, wanted.port = False, 0
-server = xllamacpp.Server(wanted)
-print(server.listening_address, flush=True)
-sys.stdin.read()
-os._exit(0)
-"""
-
-
-@dataclass
-class Cost:
-    """What some answers took."""
-
-    cpu_s: list[float] = field(default_factory=list)
-    decodes: int = 0
-    tokens: int = 0
-    texts: list[str] = field(default_factory=list)
-    tokens_of: list[int] = field(default_factory=list)
-
-    def rates(self) -> list[float]:
-        """Tokens a CPU second of each ask."""
-        return [tokens / spent_s for tokens, spent_s in zip(self.tokens_of, self.cpu_s, strict=True)]
-
-
-def cpu_s(pid: int) -> float:
-    """CPU time of a child process with all its threads."""
-    return time.clock_gettime((~pid << 3) | 2)
 
 
 class Ours:
@@ -117,58 +80,6 @@ class Ours:
         return GenerateRequest(request_id=f"r{self._asked}", prompt=given, **more)
 
 
-class Server:
-    """llama.cpp's C++ server."""
-
-    def __init__(self, address: str, pid: int) -> None:
-        self._address = address
-        self._pid = pid
-
-    async def ask(self, cost: Cost, bodies: list[dict[str, Any]]) -> None:
-        """These at once; their cost is added."""
-        answers: dict[int, dict[str, Any]] = {}
-        begun_s = cpu_s(self._pid)
-
-        async def one(place: int, body: dict[str, Any]) -> None:
-            answers[place] = await trio.to_thread.run_sync(self._post, body)
-
-        async with trio.open_nursery() as nursery:
-            for place, body in enumerate(bodies):
-                nursery.start_soon(one, place, body)
-        cost.cpu_s.append(cpu_s(self._pid) - begun_s)
-        cost.texts += [answers[place]["content"] for place in range(len(bodies))]
-        cost.tokens += sum(answer["timings"]["predicted_n"] for answer in answers.values())
-
-    def _post(self, body: dict[str, Any]) -> dict[str, Any]:
-        request = urllib.request.Request(
-            f"{self._address}/completion", json.dumps({"cache_prompt": True, "temperature": 0, **body}).encode(),
-            {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=120) as reply:
-            return json.load(reply)
-
-
-@contextmanager
-def server(model: str) -> Iterator[Server | None]:
-    """The C++ server while it runs, None where it is not installed."""
-    if importlib.util.find_spec("xllamacpp") is None:
-        yield None
-        return
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", SERVER, model, str(CONTEXT_TOKENS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        yield Server(process.stdout.readline().strip(), process.pid)
-    finally:
-        process.stdin.close()
-        process.wait(20)
-
-
-# each way asks as somebody else
-WAYS = {"grammar": "owner", "automaton": "peer-1", "jump": "peer-2"}
-
-
 def held_to(way: str, schema: dict[str, Any]) -> dict[str, Any]:
     """What a request of one way has beside its prompt."""
     rule: dict[str, Any] = {"principal": WAYS[way], "shortcuts": way == "jump", "max_tokens": CALL_TOKENS}
@@ -177,7 +88,7 @@ def held_to(way: str, schema: dict[str, Any]) -> dict[str, Any]:
     return rule | {"schema": json.dumps(schema)}
 
 
-async def calls(report: Report, ours: Ours, theirs: Server | None, load: dict[str, int]) -> None:
+async def calls(report: Report, ours: Ours, theirs: CppServer | None, load: dict[str, int]) -> None:
     """Tool calls one after the other, with the tool given and not, and eight at once."""
     few = [[request] for request in REQUESTS[::len(REQUESTS) // load["calls"]]]
     many = [list(REQUESTS[place::len(REQUESTS) // CALLS_AT_ONCE][:CALLS_AT_ONCE]) for place in range(load["rounds"])]
@@ -238,7 +149,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-async def drafts(report: Report, ours: Ours, theirs: Server | None, load: dict[str, int]) -> None:
+async def drafts(report: Report, ours: Ours, theirs: CppServer | None, load: dict[str, int]) -> None:
     """Copies and free text, drafted and not; the prompt is in the cache."""
     for kind, prompts, bound in (
         ("copies", COPIES[:load["copies"]] * load["repeats"], 1.25),
@@ -309,7 +220,7 @@ def _model_path() -> str:
 async def measure(report: Report, load: dict[str, int]) -> None:
     """All rows."""
     engine = LocalEngine([MODELS], limits=HostLimits(context_tokens=CONTEXT_TOKENS, slots=SLOTS), threads=1)
-    with server(_model_path()) as theirs:
+    with cpp_server(_model_path(), context_tokens=CONTEXT_TOKENS, threads=1) as theirs:
         async with trio.open_nursery() as nursery:
             await nursery.start(engine.run)
             await engine.warm()

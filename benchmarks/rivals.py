@@ -1,0 +1,214 @@
+"""The engine against llama.cpp's C++ server and against the high-level Python class: same model, threads and machine.
+
+Run from the checkout: python -m benchmarks.rivals [--quick] [--json]. The sides take turns round by round; the medians
+of both are compared. The server (package xllamacpp) is a child process asked over HTTP for whole answers; without it
+its rows are left out. On both sides threads that wait sleep (GOMP_SPINCOUNT=0). The instruction sets of both stand in
+the first row: figures of different ones can't be compared.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import trio
+
+from benchmarks.cpp_server import WAITING, Cost, CppServer, cpp_server, cpu_s
+from benchmarks.engine import Answered, answer
+from benchmarks.prefixes import FOLLOW_UP, HISTORY_SENTENCES, SENTENCE, turn
+from benchmarks.report import Report, options
+from benchmarks.timing import median
+from offload.local_engine import LocalEngine, physical_cores
+from offload.model_host import HostLimits
+from offload.ports import ChatPrompt, GenerateRequest, TextPrompt
+
+MODELS = Path(sys.prefix) / "share" / "kith" / "models"
+CONTEXT_TOKENS, SLOTS = 8192, 8
+STREAMS = (1, 4, 8)
+QUICK, FULL = True, False
+LOAD = {QUICK: {"rounds": 2, "tokens": 32, "serial": 1, "turns": 1, "history": 24},
+        FULL: {"rounds": 7, "tokens": 48, "serial": 3, "turns": 5, "history": HISTORY_SENTENCES}}
+SERIAL = """
+import json, sys, time
+from llama_cpp import Llama
+path, threads, tokens = sys.argv[1], *map(int, sys.argv[2:4])
+prompts = json.load(sys.stdin)
+llama = Llama(path, n_ctx=4096, n_threads=threads, n_threads_batch=threads, verbose=False)
+llama("Hi", max_tokens=2)
+for batch in prompts:
+    wall, cpu, count = time.perf_counter(), time.process_time(), 0
+    for prompt in batch:
+        count += llama(prompt, max_tokens=tokens, temperature=0)["usage"]["completion_tokens"]
+    print(count / (time.perf_counter() - wall), count / (time.process_time() - cpu), flush=True)
+"""
+
+
+class Rates:
+    """Tokens a second by the wall and by the CPU, one of each round."""
+
+    def __init__(self) -> None:
+        self.wall: list[float] = []
+        self.cpu: list[float] = []
+
+    async def take(self, pid: int, work: Callable[[], Awaitable[int]]) -> None:
+        """Time work, which tells how many tokens it wrote."""
+        wall_s, spent_s = time.perf_counter(), cpu_s(pid)
+        tokens = await work()
+        self.wall.append(tokens / (time.perf_counter() - wall_s))
+        self.cpu.append(tokens / (cpu_s(pid) - spent_s))
+
+
+class Prompts:
+    """Plain prompts of about 40 tokens that no cache has seen."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def fresh(self, count: int) -> list[str]:
+        """So many more."""
+        found = []
+        for _ in range(count):
+            self._last += 1
+            number = self._last * 7919 % 100_003
+            found.append(f"Note {number}. {SENTENCE}{SENTENCE}A long story about it begins so: Once")
+        return found
+
+
+async def measure(report: Report, load: dict[str, int]) -> None:
+    """All rows."""
+    path = str(next(MODELS.glob("*.gguf")))
+    threads = physical_cores()
+    engine = LocalEngine([MODELS], limits=HostLimits(context_tokens=CONTEXT_TOKENS, slots=SLOTS), threads=threads)
+    with cpp_server(path, context_tokens=CONTEXT_TOKENS, threads=threads) as theirs:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(engine.run)
+            await engine.warm()
+            ours_flags = (await engine.health()).backend
+            if theirs is not None:
+                same = "the same" if set(theirs.flags.split()) == set(ours_flags.split()) else "NOT the same"
+                report.add(f"threads of each side; instruction sets {same}: ours {ours_flags}; server {theirs.flags}",
+                           threads, "")
+            eight = await _streams(report, engine, theirs, load)
+            await _serial(report, path, threads, load, eight)
+            if theirs is not None:
+                await _second_turns(report, engine, theirs, load)
+            nursery.cancel_scope.cancel()
+
+
+async def _streams(report: Report, engine: LocalEngine, theirs: CppServer | None, load: dict[str, int]) -> Rates:
+    prompts, tokens = Prompts(), load["tokens"]
+    pid = engine.worker_pids[0]
+    ours = Rates()
+    for streams in STREAMS:
+        ours, server = Rates(), Rates()
+        for number in range(load["rounds"] + 1):
+            async def mine(streams: int = streams) -> int:
+                return await _ours_at_once(engine, prompts.fresh(max(streams, 2)), streams, tokens)
+
+            async def its(streams: int = streams) -> int:
+                return await _theirs_at_once(theirs, prompts.fresh(max(streams, 2)), streams, tokens)
+
+            sides = [(ours, pid, mine), *([(server, theirs.pid, its)] if theirs is not None else [])]
+            for rates, of, work in sides if number % 2 else reversed(sides):
+                await (rates if number else Rates()).take(of, work)
+        report.add(f"{streams} at once: tokens a second, ours / server", median(ours.wall), "1/s",
+                   baseline=median(server.wall) if server.wall else None,
+                   ratio_at_least=1.0 if server.wall else None)
+        report.add(f"{streams} at once: tokens a CPU second, ours / server", median(ours.cpu), "1/s",
+                   baseline=median(server.cpu) if server.cpu else None)
+    return ours
+
+
+async def _ours_at_once(engine: LocalEngine, prompts: list[str], streams: int, tokens: int) -> int:
+    seen = [Answered() for _ in prompts]
+    room = trio.CapacityLimiter(streams)
+
+    async def one(place: int) -> None:
+        async with room:
+            request = GenerateRequest(
+                request_id=os.urandom(6).hex(), prompt=TextPrompt(prompts[place]), max_tokens=tokens)
+            await answer(engine, request, seen[place])
+
+    async with trio.open_nursery() as nursery:
+        for place in range(len(prompts)):
+            nursery.start_soon(one, place)
+    return sum(one.tokens for one in seen)
+
+
+async def _theirs_at_once(theirs: CppServer | None, prompts: list[str], streams: int, tokens: int) -> int:
+    assert theirs is not None
+    cost = Cost()
+    for begin in range(0, len(prompts), streams):
+        await theirs.ask(cost, [
+            {"prompt": prompt, "n_predict": tokens, "cache_prompt": False}
+            for prompt in prompts[begin:begin + streams]])
+    return cost.tokens
+
+
+async def _serial(report: Report, path: str, threads: int, load: dict[str, int], eight: Rates) -> None:
+    """The high-level class of llama-cpp-python: one request after the other."""
+    batches = [Prompts().fresh(8) for _ in range(load["serial"])]
+    done = await trio.run_process(
+        [sys.executable, "-P", "-c", SERIAL, path, str(threads), str(load["tokens"])],
+        stdin=json.dumps(batches).encode(), capture_stdout=True, stderr=subprocess.DEVNULL,
+        env={**os.environ, **WAITING})
+    rates = [tuple(map(float, line.split())) for line in done.stdout.decode().splitlines()]
+    report.add("8 requests: tokens a second, ours at once / high-level class one by one", median(eight.wall), "1/s",
+               baseline=median([wall for wall, _ in rates]), ratio_at_least=2.0)
+    report.add("8 requests: tokens a CPU second, ours / high-level class", median(eight.cpu), "1/s",
+               baseline=median([cpu for _, cpu in rates]))
+
+
+async def _second_turns(report: Report, engine: LocalEngine, theirs: CppServer, load: dict[str, int]) -> None:
+    """The next turn of a long conversation, remembered by both."""
+    mine: list[float] = []
+    its: list[float] = []
+    for number in range(1, load["turns"] + 2):
+        opening = turn(number + 5000, load["history"])
+        first = await _told(engine, opening)
+        told, said = await theirs.first_token_s({"prompt": rendered(opening), "n_predict": 16})
+        for text, found in ((first[1], mine), (said, its)):
+            second = turn(number + 5000, load["history"], text, FOLLOW_UP)
+            if found is mine:
+                found.append((await _told(engine, second))[0])
+            else:
+                found.append((await theirs.first_token_s({"prompt": rendered(second), "n_predict": 16}))[0])
+        assert told
+    report.add("next turn, remembered: time to the first token, ours / server", median(mine[1:]) * 1000, "ms",
+               baseline=median(its[1:]) * 1000, ratio_at_most=1.1)
+
+
+async def _told(engine: LocalEngine, prompt: ChatPrompt) -> tuple[float, str]:
+    """How long until the first text, and the text."""
+    begun_s, first_s, text = time.perf_counter(), 0.0, ""
+    request = GenerateRequest(request_id=os.urandom(6).hex(), prompt=prompt, max_tokens=16)
+    async with engine.stream(request) as events:
+        async for event in events:
+            piece = getattr(event, "text", "")
+            if piece and not first_s:
+                first_s = time.perf_counter() - begun_s
+            text += piece
+    return first_s, text
+
+
+def rendered(prompt: ChatPrompt) -> str:
+    """The prompt as the embedded model's template writes it."""
+    system = "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
+    turns = "".join(f"<|im_start|>{one.role}\n{one.content}<|im_end|>\n" for one in prompt.messages)
+    return f"{system}{turns}<|im_start|>assistant\n"
+
+
+def main() -> None:
+    """Measure and print; the exit code says whether every bound was met."""
+    given = options("rivals")
+    report = Report("rivals")
+    trio.run(measure, report, LOAD[QUICK if given.quick else FULL])
+    report.print(as_json=given.json)
+    sys.exit(0 if report.ok else 1)
+
+
+if __name__ == "__main__":
+    main()
