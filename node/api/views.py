@@ -50,6 +50,8 @@ class PeerView(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None
     last_contact: str | None
     waiting_messages: int
+    doubt: str = ""
+    """Why its answers are not trusted to be its model's, after a spot check; it is then asked by name only."""
 
 
 class HealthView(msgspec.Struct, frozen=True, kw_only=True):

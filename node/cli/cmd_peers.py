@@ -18,7 +18,7 @@ def command(ctx: click.Context) -> None:
             peer["name"],
             peer["trust"],
             peer["their_trust"],
-            peer["route"],
+            f"{peer['route']}; {peer['doubt']}" if peer["doubt"] else peer["route"],
             peer["last_contact"] or "never",
             peer["peer_id"],
         ]

@@ -6,7 +6,7 @@ one appeared. Which machine comes next is not decided here. Must not know the ro
 
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import trio
@@ -25,6 +25,7 @@ from offload.client import AnswerBroken, ask_peer
 from offload.ports import ChatPrompt, Engine, Failed, Finished, GenerateRequest, Lane, Message, ModelInfo, Piece
 from offload.refusals import break_in_words
 from offload.router import Choice
+from offload.spot_check import SCORED_TOKENS
 from offload.turns import joined_turns
 from protocol.channel import FrameChannel
 from protocol.inference import InferRequest, PromptParts, TextArrived
@@ -37,6 +38,7 @@ log = logging.getLogger(__name__)
 
 DEADLINE_S = 600
 OpenChannel = Callable[[str, str], Awaitable[FrameChannel]]
+NoteAnswer = Callable[[str, str, InferRequest, Sequence[int]], None]
 NoteLeg = Callable[[UnderWay], Awaitable[None]]
 
 
@@ -88,6 +90,9 @@ class Legs:
         self._open_channel = open_channel
         self._ask = ask
         self._note_leg = note_leg
+        self.note_answer: NoteAnswer = _nobody
+        """Told of each whole answer of a peer: its id, the model's digest, the request as it left, the first token ids.
+        """
 
     async def at_peer(
         self, answer: UnderWay, delivery: Delivery, choice: Choice, *, ask: ConsentAsker | None = None,
@@ -118,9 +123,11 @@ class Legs:
         try:
             await self._note_leg(answer)
             channel = await self._open_channel(peer.peer_id, INFER)
-            reply = await ask_peer(channel, request, clearance, _unused, on_output=_feeding(delivery))
+            ids: list[int] = []
+            reply = await ask_peer(channel, request, clearance, _unused, on_output=_feeding(delivery, ids))
             await delivery.finish()
             outcome = "answered"
+            self.note_answer(peer.peer_id, reply.model_digest, request, ids)
             return reply.finish_reason
         except AnswerBroken as broken:
             outcome = f"broken: {broken.reason}"
@@ -218,11 +225,19 @@ def _clear_texts(job: ThinkJob) -> tuple[str, ...]:
     return (*(part.text.value for part in job.parts), *job.stop)
 
 
-def _feeding(delivery: Delivery) -> Callable[[TextArrived], Awaitable[bool]]:
+def _feeding(delivery: Delivery, ids: list[int]) -> Callable[[TextArrived], Awaitable[bool]]:
+    """Passes outputs on; the first of their token ids are kept in ids."""
+
     async def take(output: TextArrived) -> bool:
+        if len(ids) < SCORED_TOKENS:
+            ids.extend(output.token_ids)
         return await delivery.feed(KeptPiece(output.text, output.thought, output.tokens, output.token_ids))
 
     return take
+
+
+def _nobody(peer_id: str, digest: str, request: InferRequest, token_ids: Sequence[int]) -> None:
+    """Nobody checks answers."""
 
 
 async def _unused(_: str) -> bool:

@@ -157,12 +157,13 @@ class Node:
         await parts.credentials.load()
         log_lines.scrub_with(parts.credentials.scrub)
         await parts.roster.load()
+        await parts.spot_checks.recall([peer_id for peer_id, _ in parts.roster.known()])
         async with trio.open_nursery() as nursery:
             self._attach_control(parts)
             for run in (
                 parts.engine.run, parts.scan.run, parts.detecting.run, parts.deliverer.run, parts.receipts.run,
                 parts.ledger_upkeep.run,
-                parts.reaching.run, parts.serving.run, parts.adverts.run,
+                parts.reaching.run, parts.serving.run, parts.adverts.run, parts.spot_checks.run,
             ):
                 await nursery.start(run)
             if parts.outside is not None:

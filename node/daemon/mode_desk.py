@@ -62,6 +62,11 @@ class ModeDesk:
         await trio.to_thread.run_sync(set_value, self._config_file, "node.mode", mode)
         return connected
 
+    def battery(self) -> float | None:
+        """What is left of the battery, 0 to 1, while this machine runs on it; None on mains."""
+        facts = self._keeper.facts
+        return None if not facts.on_battery else (facts.battery_percent or 0) / 100
+
     def view(self) -> ModeView:
         """What was chosen, what is in force, and why."""
         state, facts = self._keeper.state, self._keeper.facts

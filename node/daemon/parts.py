@@ -58,6 +58,7 @@ from node.daemon.reminding import QuietHours, Reminding
 from node.daemon.restarted import Restarted
 from node.daemon.searching import Openings, PassageGuard, QueryDesk, Searching
 from node.daemon.serving import Serving
+from node.daemon.spot_checks import SpotChecks
 from node.daemon.thinker import Thinker
 from node.daemon.upgrading import LaterConsent
 from node.daemon.upkeep import Upkeep
@@ -114,6 +115,7 @@ class Parts:
     roster: Roster
     serving: Serving
     adverts: Adverts
+    spot_checks: SpotChecks
     deliverer: Deliverer
     outbox: Outbox
     agent: Agent
@@ -197,6 +199,7 @@ def build_parts(
         if await book.get(peer_id) is None:
             await engine.forget(peer_id)
             await waking.forget(peer_id)
+            spot_checks.forget(peer_id)
 
     roster: Roster
     book = PeerBook(
@@ -246,6 +249,11 @@ def build_parts(
         entropy=entropy,
     )
     mode_desk = ModeDesk(networking, roster, settings, paths.config_file, clock, events)
+    adverts.battery = mode_desk.battery
+    spot_checks = SpotChecks(
+        engine, built.workload.ahead, database, roster.work.doubt, events.publish,
+        lambda: mode_desk.battery() is not None)
+    thinker.legs.note_answer = spot_checks.note
     mode_desk.on_change = roster.on_offer = queued.queue.changed
     reminding = Reminding(
         database, clock, QuietHours(settings.reminders.quiet, owner_zone(settings.sources.time_zone)), events.publish,
@@ -331,7 +339,7 @@ def build_parts(
     )
     return Parts(
         engine=engine, scan=scan, detecting=detecting, gate=gate, networking=networking, mode_desk=mode_desk,
-        roster=roster, serving=serving, adverts=adverts,
+        roster=roster, serving=serving, adverts=adverts, spot_checks=spot_checks,
         deliverer=deliverer, outbox=Outbox(database, egress, clock, entropy), agent=agent,
         conversations=conversations, ledger=ledger, decisions=privacy.decisions,
         credentials=credentials,

@@ -301,7 +301,7 @@ class Roster:
             connected=here is not None, route=route, rtt_ms=here.rtt_ms if here else None,
             model=here.models[0].name if here and here.models else None,
             last_contact=None if row.seen_ms is None else from_ms(row.seen_ms).isoformat(timespec="seconds"),
-            waiting_messages=count,
+            waiting_messages=count, doubt=self.work.doubt_of(row.peer_id),
         )
 
     async def peers(self) -> list[PeerEntry]:

@@ -76,8 +76,9 @@ class Thinker:
         go_on_at_home: bool = True,
         measure: Callable[[LocalView], LocalView] = lambda view: view,
     ) -> None:
-        """measure: adds what is known of this device's speed and work. answers: None keeps nothing over a restart. go_on_at_home: an answer that begins here while the owner's other
-        machine is away goes on there once it is back, if it serves the same model and nobody has to be asked."""
+        """answers: None keeps nothing over a restart. go_on_at_home: an answer that begins here while the owner's other
+        machine is away goes on there once it is back, if it serves the same model and nobody has to be asked. measure:
+        adds what is known of this device's speed and work."""
         self._peers = peers
         self._answers = answers
         legs = Legs(
@@ -85,6 +86,7 @@ class Thinker:
             note_leg=self._note_leg,
         )
         self._places = Places(node_name, legs, egress, peers, mode, default_model, go_on_at_home, measure)
+        self.legs = legs
         self._prefixes = PrefixBook(trio.current_time)
 
     async def think(self, job: ThinkJob) -> ThinkResult:

@@ -152,6 +152,19 @@ def test_a_burst_spreads_over_both(three: Three) -> None:
     assert Counter(answers) == {"home-pc": 2, ATTIC: 2}
 
 
+def test_honest_machines_pass_the_spot_check(three: Three) -> None:
+    """Their own model is on the phone as well: it looks at a few tokens when it has nothing else to do."""
+    Owner(three.phone.client()).ask("Explain why bread rises")
+
+    def verdicts() -> list[str]:
+        lines = three.phone.paths.log_file.read_text().splitlines()
+        return [line for line in lines if "spot check of" in line]
+
+    until(verdicts, "an answer was looked at")
+    assert not [line for line in verdicts() if "(False)" in line]
+    assert [peer["doubt"] for peer in three.phone.status()["peers"]] == ["", ""]
+
+
 @asynccontextmanager
 async def speaking_for_attic(three: Three) -> AsyncIterator[Network]:
     phone_id, address = three.phone.status()["peer_id"], three.phone.status()["addresses"][0]
