@@ -13,8 +13,9 @@ from offload.prediction import ASSUMED, EXPECTED_ANSWER_TOKENS, UNKNOWN, Speed
 
 __all__ = ["Ahead", "Workload"]
 
-SMOOTHING = 0.3
-"""The weight of a new measurement beside all before it."""
+SMOOTHING_SLOWER = 0.2
+SMOOTHING_FASTER = 0.6
+"""The weight of a new measurement beside all before it: whatever else the machine does can only make it slower."""
 FEWEST_PROMPT_TOKENS = 64
 FEWEST_OUTPUT_TOKENS = 8
 SHORTEST_LOAD_S = 0.3
@@ -133,9 +134,7 @@ class Workload:
         if digest:
             before = self.speed_of(digest)
             smooth = {
-                name: value if not getattr(before, name)
-                else SMOOTHING * value + (1 - SMOOTHING) * getattr(before, name)
-                for name, value in found.items()
+                name: _smoothed(getattr(before, name), value) for name, value in found.items()
             }
             self._speeds[digest] = replace(before, **smooth)
             self.changed()
@@ -163,6 +162,11 @@ class _Watched:
         event = await anext(self._events)
         self._load.note(self._answer, event)
         return event
+
+
+def _smoothed(before: float, now: float) -> float:
+    weight = SMOOTHING_SLOWER if now > before else SMOOTHING_FASTER
+    return weight * now + (1 - weight) * before if before else now
 
 
 def _estimate(request: GenerateRequest) -> int:

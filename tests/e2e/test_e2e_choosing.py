@@ -66,6 +66,17 @@ class Three:
     def line(self, name: str) -> dict[str, Any]:
         return next(line for line in self.explain()["candidates"] if line["name"] == name)
 
+    def make_equal(self) -> None:
+        """Have both measure themselves until they know that they are about equally fast; the test machine is noisy."""
+        for number in range(12):
+            for provider in (self.home_pc, self.attic):
+                Owner(self.phone.client()).ask(f"Explain what a boat is, part {number}", on=provider.name)
+            self.wait_idle()
+            took = [line["prompt_s"] + line["answer_s"] for line in map(self.line, ("home-pc", ATTIC))]
+            if max(took) < 1.3 * min(took):
+                return
+        raise AssertionError(f"two equal machines say that they differ: {took}")
+
     def wait_idle(self) -> None:
         """Both have told the phone that nothing is at work there."""
         for name in ("home-pc", ATTIC):
@@ -117,14 +128,14 @@ def three() -> Iterator[Three]:
                 pair_two(provider.client(), found.phone.client())
             found.phone.wait_for(
                 lambda status: sum(peer["connected"] for peer in status["peers"]) == 2, "both are here")
-            for provider in nodes[1:]:  # their workers are loaded and their speeds known from here on
-                Owner(found.phone.client()).ask("Explain what a boat is", on=provider.name)
+            found.make_equal()
             yield found
 
 
-@pytest.mark.parametrize("busy", ["home-pc", ATTIC])
-def test_the_idle_one_of_two_is_chosen_every_time(three: Three, busy: str) -> None:
+def test_the_idle_one_of_two_is_chosen_every_time(three: Three) -> None:
+    """Busy is the one that would be chosen otherwise."""
     three.wait_idle()
+    busy = three.explain()["runs_on"]
     idle = ATTIC if busy == "home-pc" else "home-pc"
     with three.busy(three.home_pc if busy == "home-pc" else three.attic):
         picks = Counter(three.explain()["runs_on"] for _ in range(LOOKS))
