@@ -108,7 +108,8 @@ class NetConfig:
     listen: tuple[str, ...] = _setting(("127.0.0.1",), "addresses to listen on; pairing adds the local network")
     port: int = _setting(0, "TCP port for peers; 0 chooses one and keeps it", _within(0, 65535))
     pair_lan: bool = _setting(True, "listen on the local network while pairing, and from then on once paired")
-    discovery: bool = _setting(False, "announce this node on the local network all the time, not only while pairing")
+    discovery: bool = _setting(False, "announce this node on the local network all the time, to peers that know it")
+    pair_discovery: bool = _setting(True, "while pairing, announce and look for an open window on the local network")
     announce: tuple[str, ...] = _setting(
         (), "addresses that lead here from elsewhere, told to peers: HOST, HOST:PORT or [IPv6]:PORT", _stated)
     port_mapping: bool = _setting(False, "ask the router (UPnP, NAT-PMP) to pass calls from the internet to this node")

@@ -163,7 +163,7 @@ class Node:
             for run in (
                 parts.engine.run, parts.scan.run, parts.detecting.run, parts.deliverer.run, parts.receipts.run,
                 parts.ledger_upkeep.run,
-                parts.reaching.run, parts.serving.run, parts.adverts.run, parts.spot_checks.run,
+                parts.reaching.run, parts.discovering.run, parts.serving.run, parts.adverts.run, parts.spot_checks.run,
             ):
                 await nursery.start(run)
             if parts.outside is not None:
@@ -244,7 +244,7 @@ class Node:
         pairing = Pairing(
             driver, parts.networking, parts.gate, parts.roster, parts.desk, composition.clock,
             lan=lambda: self._lan(parts), keep_lan=lambda added: self._keep_lan(added),
-            shown=parts.reaching.addresses_to_show,
+            shown=parts.reaching.addresses_to_show, find_windows=parts.discovering.find_windows,
         )
         parts.pair.serve = pairing.serve
         services = self._services
@@ -257,7 +257,7 @@ class Node:
         services.peers = parts.roster
         services.waking = parts.waking
         services.reachability = NetDesk(
-            parts.networking, parts.reaching, parts.roster, self._config.settings.net
+            parts.networking, parts.reaching, parts.discovering, parts.roster, self._config.settings.net
         )
         services.reminders = parts.reminding
         services.measuring = self._metrics(parts, database)

@@ -336,6 +336,11 @@ class Networking:
         if self._network is not None:
             self._network.improver.nudge(peer_id)
 
+    def hint(self, peer_id: str, addresses: Sequence[str]) -> None:
+        """A peer may be at these addresses; nobody has proven it."""
+        if self._links is not None:
+            self._links.hint(peer_id, [one for one in addresses if may_reach(self.mode, one)])
+
     def relocate(self, addresses: bytes) -> None:
         """Tell every present peer where this node can be reached now, and each that comes."""
         self._whereabouts = addresses

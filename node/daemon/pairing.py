@@ -70,9 +70,12 @@ class Pairing:
         self, driver: PairingDriver, networking: Networking, gate: Gate, roster: Roster, desk: OwnerDesk, clock: Clock,
         *, lan: Callable[[], Sequence[str]], keep_lan: Callable[[Sequence[str]], None],
         shown: Callable[[], Sequence[str]] | None = None,
+        find_windows: Callable[[], Awaitable[list[tuple[str, ...]]]] | None = None,
     ) -> None:
         """lan: the local network's addresses to open for a window. keep_lan: remember them for the next start. shown:
-        where this node can be called now, wildcards spelled out."""
+        where this node can be called now, wildcards spelled out. find_windows: nodes of the local network that show a
+        code.
+        """
         self._driver = driver
         self._networking = networking
         self._gate = gate
@@ -84,6 +87,7 @@ class Pairing:
         self._lan = lan
         self._keep_lan = keep_lan
         self._shown = shown or networking.addresses
+        self._find_windows = find_windows
         self._paired: trio.MemorySendChannel[Peer] | None = None
         self._exchanges = 0
         self._tries_left = 0
@@ -180,6 +184,8 @@ class Pairing:
             raise UsageError("That is neither a pairing code nor a link.", hint="It looks like: 7-crossover-clockwork")
         addresses = join_addresses(at) if at else (link.addresses if link is not None else ())
         if not addresses:
+            addresses = await self._look_around(emit)
+        if not addresses:
             raise UsageError(NO_ADDRESS, hint="Say where: kith pair CODE --at HOST:PORT")
         self._joining = True
         try:
@@ -191,6 +197,18 @@ class Pairing:
             raise PairingClosed("The other node shows no code right now.", hint="Run there: kith pair") from None
         finally:
             self._joining = False
+
+    async def _look_around(self, emit: Emit) -> tuple[str, ...]:
+        """Where the one node of the local network is that shows a code; nothing when there is none."""
+        if self._find_windows is None:
+            return ()
+        await emit({"event": "status", "text": "Looking for a node that shows a code on the local network ..."})
+        found = await self._find_windows()
+        if len(found) > 1:
+            raise UsageError(
+                f"{len(found)} nodes of this network show a code now.", hint="Say where: kith pair CODE --at HOST:PORT"
+            )
+        return found[0] if found else ()
 
     async def _prove(
         self, addresses: Sequence[str], link: PairLink | None, spoken: str | None, level: Trust, emit: Emit

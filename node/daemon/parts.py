@@ -28,6 +28,7 @@ from node.daemon.adverts import Adverts
 from node.daemon.answers import Answers
 from node.daemon.composition import Composition
 from node.daemon.conversations import Conversations
+from node.daemon.discovering import Discovering
 from node.daemon.doctor import Doctor
 from node.daemon.engine_parts import build_engine
 from node.daemon.explainer import Explainer
@@ -139,6 +140,7 @@ class Parts:
     traffic: Traffic
     waking: Waking
     reaching: Reaching
+    discovering: Discovering
     receipts: ReceiptDesk
     ledger_upkeep: LedgerUpkeep
     decisions: Decisions
@@ -222,6 +224,8 @@ def build_parts(
     )
     roster.networking = networking
     reaching.attach(networking)
+    discovering = Discovering(
+        settings.net, networking, gate, identity.peer_id, roster.known, lambda: reaching.told, addresses_up, entropy)
 
     shelf = ModelShelf(
         engine, built.model_folders, digest_cache,
@@ -332,7 +336,10 @@ def build_parts(
         AwakeWhileServing(LogindBlocker(), clock) if settings.node.keep_awake else None, SleepWatch(),
         serving=lambda: inference.active > 0, call_everyone=networking.wake_all,
     )
-    conversations = Conversations(database, egress.forget, lambda: engine.forget("owner"))
+    conversations = Conversations(
+        database, egress.forget, lambda: engine.forget("owner"),
+        erase=(ledger.drop_conversation, privacy.decisions.forget_conversation),
+    )
     doctor = Doctor(
         paths=paths, clock=clock, database=database, ledger=ledger, engine=engine, scan=scan, detecting=detecting,
         calendars=sources.calendars, contacts=sources.contacts, vault=vault, unknown_env=config.unknown_env,
@@ -354,7 +361,8 @@ def build_parts(
         grant_desk=grant_desk, inference=inference,
         explainer=Explainer(thinker, engine, roster, lambda: networking.mode),
         readiness=Readiness(engine, clock, fresh_id), outside=outside,
-        upkeep=upkeep, reminding=reminding, traffic=egress.traffic, waking=waking, reaching=reaching,
+        upkeep=upkeep, reminding=reminding, traffic=egress.traffic, waking=waking,
+        reaching=reaching, discovering=discovering,
         receipts=receipts, queued=queued, answers=answers,
         restarted=Restarted(database, answers, thinker, agent, name),
         history=HistoryCases(database, registry, owner_zone(settings.sources.time_zone)),

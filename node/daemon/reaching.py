@@ -98,8 +98,6 @@ class Reaching:
         """Addresses of a router that lead here."""
         self.mapping = "is not asked (net.port_mapping is false)"
         """How it stands with the router, in words."""
-        self.discovery = "nothing on the local network"
-        """What is announced there, in words."""
 
     def attach(self, networking: Networking) -> None:
         """The network whose events this hears."""

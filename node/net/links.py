@@ -29,6 +29,8 @@ __all__ = ["Links"]
 
 _log = logging.getLogger(__name__)
 _STEADY_S = 5.0
+_MAX_HINTS = 4
+_MAX_ADDRESSES = 16
 _PROBE_PAUSE_S = 0.1  # a peer drops a link that brings more than 50 frames a second
 
 
@@ -105,6 +107,14 @@ class Links:
         elif peer.addresses != tuple(addresses):
             peer.addresses = tuple(addresses)
             self.wake(peer_id)
+
+    def hint(self, peer_id: str, addresses: Sequence[str]) -> None:
+        """A known peer may be at these addresses now: they are tried with the others until it is known anew."""
+        peer = self._peers.get(peer_id)
+        if peer is not None and not set(addresses) <= set(peer.addresses):
+            peer.addresses = tuple(dict.fromkeys((*addresses[:_MAX_HINTS], *peer.addresses)))[:_MAX_ADDRESSES]
+            if peer.present is None:
+                self.wake(peer_id)
 
     async def forget(self, peer_id: str) -> None:
         """End the link for good, telling the peer; it is not called again. Fine for a peer nobody knows."""

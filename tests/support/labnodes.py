@@ -3,7 +3,8 @@
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,6 @@ class LabNodes:
 
     def add(self, *places: str, name: Callable[[str], str] = str, **settings: str) -> None:
         """Make and start a node in each of these places, all at once. settings: KITH_* without the prefix."""
-        import threading
-
         made = []
         for place in places:
             home = self.root / name(place)
@@ -46,12 +45,13 @@ class LabNodes:
             }
             self.nodes[name(place)] = node = DemoNode(name(place), home, (*self.lab.enter(place), *DAEMON), env)
             made.append(node)
-        threads = [threading.Thread(target=node.start, daemon=True) for node in made]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(120)
-        assert all(node.status()["stage"] == "ready" for node in made)
+        _start(made)
+
+    def restart(self, *names: str) -> None:
+        """Stop and start these nodes, all at once."""
+        for name in names:
+            self[name].stop()
+        _start([self[name] for name in names])
 
     def pair(self, shower: str, typist: str) -> None:
         pair_two(self[shower].client(), self[typist].client())
@@ -86,6 +86,15 @@ class LabNodes:
         for node in self.nodes.values():
             with contextlib.suppress(CommandFailure):
                 node.stop()
+
+
+def _start(nodes: Sequence[DemoNode]) -> None:
+    threads = [threading.Thread(target=node.start, daemon=True) for node in nodes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert all(node.status()["stage"] == "ready" for node in nodes)
 
 
 def peer(node: DemoNode, name: str) -> dict[str, Any]:

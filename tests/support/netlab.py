@@ -135,6 +135,11 @@ class Lab:
         self.run(place, "tc", "qdisc", "replace", "dev", port, "root", "tbf", "rate", rate, "burst", "16kb",
                  "latency", "300ms")
 
+    def smooth(self, place: str, port: str) -> None:
+        """No loss and no limit any more."""
+        self.run(place, "tc", "qdisc", "del", "dev", port, "root")
+        self.run(place, "nft", "delete", "table", "ip", "loss")
+
     def cut(self, place: str, port: str, *, back: bool = False) -> None:
         """Pull a cable, or put it back. Routes through it come back too."""
         self.run(place, "ip", "link", "set", port, "up" if back else "down")
@@ -145,8 +150,8 @@ class Lab:
 
     def readdress_a(self, old: str, new: str) -> None:
         """Home A gets another address from its router."""
-        self.run("a", "ip", "addr", "add", f"{new}/24", "dev", "eth0")
         self.run("a", "ip", "addr", "del", f"{old}/24", "dev", "eth0")
+        self.run("a", "ip", "addr", "add", f"{new}/24", "dev", "eth0")
         self.run("a", "ip", "route", "replace", "default", "via", "192.168.1.1")
 
     def no_multicast(self, *places: str) -> None:

@@ -36,7 +36,8 @@ class DemoNode:
         self.home = home
         self._command = list(command)
         # the demonstration shows every question
-        self._env = {**os.environ, "KITH_PRIVACY_ASK_FIRST": "true", "KITH_HOME": str(home), **(env or {})}
+        self._env = {**os.environ, "KITH_PRIVACY_ASK_FIRST": "true", "KITH_HOME": str(home),
+                     "KITH_NET_PAIR_DISCOVERY": "false", **(env or {})}
         self._process: subprocess.Popen[bytes] | None = None
         self.paths = Paths.from_env({"KITH_HOME": str(home)}, home)
 
