@@ -1,7 +1,7 @@
 """Prompts as people type them into a chat, with personal facts planted in them, made from a seed.
 
-The templates and names are this file's own: no net was tuned on them. A value is written as people write it: whole, in
-lower case, in capitals, the first or last name alone, "Last, First", with a possessive s. Must not know nets or masking.
+The templates and names are this file's own: no net was tuned on them. A value is written as people write it: whole,
+in lower case, in capitals, the first or last name alone, "Last, First". Must not know nets or masking.
 """
 
 import random
@@ -10,17 +10,19 @@ from dataclasses import dataclass
 
 __all__ = ["LANGUAGES", "Person", "Prompt", "make_prompts", "vault_values"]
 
-GIVEN = ("Ottilie", "Bram", "Nkechi", "Yusuf", "Marit", "Tadeo", "Ingrid", "Kofi", "Leila", "Stellan", "Priya", "Goran",
-         "Aoife", "Mateusz", "Hye-jin", "Renata", "Dmitri", "Salome", "Wim", "Chiara", "Ibrahim", "Solveig", "Nuno",
-         "Katarzyna", "Emeka", "Rosalind", "Haruki", "Bettina", "Cillian", "Zeynep")
-FAMILY = ("Vandersteen", "Okonkwo", "Brankovic", "Laurila", "Castellanos", "Hathaway", "Szymanski", "Dervishi", "Quigley",
-          "Tanaka", "Oberholzer", "Mbeki", "Ferreira", "Lindholm", "Papadakis", "Achterberg", "Novotny", "Ramaswamy",
-          "Gallagher", "Bianchetti", "Osei", "Kowalczyk", "Haugen", "Delgado", "Petrov", "Yildiz", "Moreau", "Stanic",
-          "Weatherby", "Iwu")
-STREETS = ("Cobblestone Way", "Harrier Close", "Pepperbox Lane", "Tannery Street", "Old Orchard Road", "Saint Bride Walk")
+GIVEN = ("Ottilie", "Bram", "Nkechi", "Yusuf", "Marit", "Tadeo", "Ingrid", "Kofi", "Leila", "Stellan", "Priya",
+         "Goran", "Aoife", "Mateusz", "Hye-jin", "Renata", "Dmitri", "Salome", "Wim", "Chiara", "Ibrahim", "Solveig",
+         "Nuno", "Katarzyna", "Emeka", "Rosalind", "Haruki", "Bettina", "Cillian", "Zeynep")
+FAMILY = ("Vandersteen", "Okonkwo", "Brankovic", "Laurila", "Castellanos", "Hathaway", "Szymanski", "Dervishi",
+          "Quigley", "Tanaka", "Oberholzer", "Mbeki", "Ferreira", "Lindholm", "Papadakis", "Achterberg", "Novotny",
+          "Ramaswamy", "Gallagher", "Bianchetti", "Osei", "Kowalczyk", "Haugen", "Delgado", "Petrov", "Yildiz",
+          "Moreau", "Stanic", "Weatherby", "Iwu")
+STREETS = ("Cobblestone Way", "Harrier Close", "Pepperbox Lane", "Tannery Street", "Old Orchard Road",
+           "Saint Bride Walk")
 TOWNS = ("Ludlow", "Farnham", "Kendal", "Galway", "Durango", "Bellingham", "Utrecht", "Linz")
-FIRMS = ("Hartwell & Stone", "Bluepine Logistics", "Corvane Systems", "Meridel Clinic", "Oakridge Dental", "Tessaly Labs")
-DOMAINS = ("postbox.example", "mailer.example", "inbox.example")
+FIRMS = ("Hartwell & Stone", "Bluepine Logistics", "Corvane Systems", "Meridel Clinic", "Oakridge Dental",
+         "Tessaly Labs")
+DOMAINS = ("postbox.test", "mailer.test", "inbox.test")
 
 ENGLISH = (
     "hey can you write a birthday message for {name}? keep it short and funny",
@@ -113,7 +115,8 @@ def make_people(count: int, seed: int) -> list[Person]:
             f"{given} {family}", f"{given.lower()}.{family.lower()}@{chance.choice(DOMAINS)}",
             f"+44 1632 960{chance.randrange(1000):03d}",
             f"{chance.randrange(2, 190)} {chance.choice(STREETS)}, {chance.choice(TOWNS)}", chance.choice(FIRMS),
-            _iban(chance), f"{chance.randrange(1950, 2004)}-{chance.randrange(1, 13):02d}-{chance.randrange(1, 29):02d}",
+            _iban(chance),
+            f"{chance.randrange(1950, 2004)}-{chance.randrange(1, 13):02d}-{chance.randrange(1, 29):02d}",
         ))
     return people
 

@@ -31,10 +31,11 @@ from node.privacy.errors import (
     ShareNotConsented,
 )
 from node.privacy.forming import Former
-from node.privacy.inspector import Inspector, blank
+from node.privacy.inspector import Inspector, blanks
 from node.privacy.labels import Integrity, Labeled
 from node.privacy.ledger import Draft, Ledger
 from node.privacy.memory import ConversationMemory, Memories
+from node.privacy.off_loop import off_loop
 from node.privacy.placeholders import BRACKETS, PlaceholderMap
 from node.privacy.policy import Level, PeerView, Purpose, level_for
 from node.privacy.traffic import Traffic
@@ -239,7 +240,8 @@ class Egress:
             raise HoldsSecret(", ".join(secrets))
         if clearance.level in (Level.MASKED, Level.PUBLIC):
             tokens = clearance.placeholders.tokens
-            found = await self._inspector.find_personal([blank(text, tokens) for text in strings], returned)
+            blanked = await off_loop(sum(map(len, strings)), blanks, strings, tokens)
+            found = await self._inspector.find_personal(blanked, returned)
             if found:
                 raise HoldsPersonal(f"found in the final bytes: {', '.join(found)}")
 

@@ -3,15 +3,18 @@
 Everything that goes wrong is a refusal. Must not know consent, the ledger or how anything is sent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import trio
+
 from node.privacy.carrying import Carried, check_carried, spans_of
 from node.privacy.errors import GuardFailed, HoldsPersonal, HoldsSecret
-from node.privacy.inspector import Inspected, Inspector, blank
+from node.privacy.inspector import Inspected, Inspector, blanks
 from node.privacy.labels import Confidentiality, Labeled
 from node.privacy.memory import ConversationMemory
+from node.privacy.off_loop import off_loop
 from node.privacy.placeholders import BRACKETS, PlaceholderMap, Replaced, mask
 from node.privacy.policy import Level, PeerView, Purpose
 
@@ -34,6 +37,7 @@ class Former:
 
     def __init__(self, inspector: Inspector) -> None:
         self._inspector = inspector
+        self._masking = trio.Lock()
 
     async def form(
         self, peer: PeerView, purpose: Purpose, level: Level, texts: Sequence[Labeled], memory: ConversationMemory,
@@ -80,16 +84,14 @@ class Former:
         self, peer: PeerView, texts: Sequence[Labeled], found: Inspected, memory: ConversationMemory,
     ) -> Outgoing:
         placeholders = memory.map_for(peer.peer_id, peer.style)
-        for text in texts:
-            placeholders.reserve(text.value)
         is_real = partial(self._inspector.is_real, returned=memory.returned)
-        masked = [
-            mask(text.value, hits, placeholders, is_real=is_real)
-            for text, hits in zip(texts, found.hits, strict=True)
-        ]
+        size = sum(len(text.value) for text in texts)
+        async with self._masking:       # one at a time and to its end: a map must not grow in two threads
+            with trio.CancelScope(shield=True):
+                masked = await off_loop(size, _masked, texts, found, placeholders, is_real)
         outgoing = tuple(text for text, _ in masked)
-        tokens = placeholders.tokens
-        left = await self._inspector.find_personal([blank(text, tokens) for text in outgoing], memory.returned)
+        blanked = await off_loop(size, blanks, outgoing, placeholders.tokens)
+        left = await self._inspector.find_personal(blanked, memory.returned)
         if left:
             raise HoldsPersonal(f"left after masking: {', '.join(left)}")
         secrets = await self._inspector.find_secrets(outgoing, memory.returned)
@@ -97,6 +99,16 @@ class Former:
             raise HoldsSecret(", ".join(secrets))
         replaced = tuple(spans for _, spans in masked)
         return Outgoing(outgoing, replaced, placeholders, personal_in_clear=False, gaps=found.gaps)
+
+
+def _masked(
+    texts: Sequence[Labeled], found: Inspected, placeholders: PlaceholderMap, is_real: Callable[[str], bool],
+) -> list[tuple[str, tuple[Replaced, ...]]]:
+    for text in texts:
+        placeholders.reserve(text.value)
+    return [
+        mask(text.value, hits, placeholders, is_real=is_real) for text, hits in zip(texts, found.hits, strict=True)
+    ]
 
 
 def _check_public(

@@ -13,10 +13,11 @@ from itertools import pairwise
 from node.privacy.labels import Confidentiality, Labeled, Value, is_own_text, known_values
 from node.privacy.language import foreign_language
 from node.privacy.nets import KnownValues, Net, run_net
+from node.privacy.off_loop import off_loop
 from node.privacy.patterns import PatternNet
 from node.privacy.vault import Hit, Vault, merge
 
-__all__ = ["Inspected", "Inspector", "blank"]
+__all__ = ["Inspected", "Inspector", "blank", "blanks"]
 
 _SEAM_CHARS = 160   # a secret may be split over two texts: this much of both sides is read as one
 _DETECT_S = 75.0    # the detectors' process may have to be started
@@ -73,17 +74,18 @@ class Inspector:
         Raises GuardFailed when a net does not do its work.
         """
         known = [
-            tuple(merge([*_labelled(part), *await self._find(part.value, returned)], part.value)) for part in parts
+            await _merged(part, [*_labelled(part), *await self._find(part.value, returned)]) for part in parts
         ]
         hits, guessed, gaps = known, dict[Value, None](), dict[str, None]()
         if guess and self._detectors is not None:
             hits = []
             for part, certain in zip(parts, known, strict=True):
                 more = await self._detect(part)
-                hits.append(tuple(merge([*certain, *more], part.value)) if more else certain)
+                hits.append(await _merged(part, [*certain, *more]) if more else certain)
+                sure = set(certain)
                 guessed.update(
-                    (Value(part.value[hit.start : hit.end], hit.type), None) for hit in hits[-1] if hit not in certain)
-                gaps.update((gap, None) for gap in self.gaps_of(part))
+                    (Value(part.value[hit.start : hit.end], hit.type), None) for hit in hits[-1] if hit not in sure)
+                gaps.update((gap, None) for gap in await off_loop(len(part.value), self.gaps_of, part))
         secrets = await self.find_secrets([part.value for part in parts], returned)
         return Inspected(tuple(hits), secrets, tuple(known), tuple(guessed), (*self.missing, *gaps))
 
@@ -125,6 +127,15 @@ class Inspector:
 
     async def _run(self, net: Net | None, text: str, returned: Vault) -> list[Hit]:
         return await run_net(net, text, returned, timeout_s=self._timeout_s)
+
+
+def blanks(texts: Sequence[str], tokens: Iterable[str]) -> list[str]:
+    """The same for several texts."""
+    return [blank(text, tokens) for text in texts]
+
+
+async def _merged(part: Labeled, found: list[Hit]) -> tuple[Hit, ...]:
+    return tuple(await off_loop(len(part.value), merge, found, part.value))
 
 
 def blank(text: str, tokens: Iterable[str]) -> str:

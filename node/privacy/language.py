@@ -39,7 +39,7 @@ _OTHERS = {
     el los las una unos unas y es son era está están ser estar tengo tiene yo tú él ella nosotros ustedes ellos mi mis
     tu tus su sus nuestro nuestra del al con por para sin sobre pero porque que qué quién cuándo dónde cómo muy más
     también este esta estos estas ese esa le lo puedes puede escribe escribir gracias mañana ayer hoy hola en un y se
-    les nos como hay siempre algo alguien nada todo todos cada hacer hace otro otra
+    les nos como hay siempre algo alguien nada todo todos cada hacer hace otro otra de la las
     """),
     "Italian": _words("""
     il lo gli uno una è sono era essere avere ho hai ha abbiamo io lui lei noi voi loro mio mia miei tuo tua suo sua

@@ -10,13 +10,12 @@ from typing import Protocol
 import trio
 
 from node.privacy.errors import GuardFailed
+from node.privacy.off_loop import THREADS, off_loop
 from node.privacy.secrets import find_secrets
 from node.privacy.vault import Hit, Vault
 
 __all__ = ["KnownValues", "Net", "SecretsNet", "VaultNet", "run_net"]
 
-_INLINE_CHARS = 8_192   # longer texts are scanned in a thread, so that the event loop never stalls noticeably
-_THREADS = trio.CapacityLimiter(2)
 
 
 class Net(Protocol):
@@ -58,7 +57,7 @@ class VaultNet:
         """Replace all values, each (text, type). While it fails, nothing leaves."""
         try:
             listed = list(values)
-            self._vault = await trio.to_thread.run_sync(Vault, listed, limiter=_THREADS)
+            self._vault = await trio.to_thread.run_sync(Vault, listed, limiter=THREADS)
         except Exception:
             self._vault = None
             raise
@@ -71,11 +70,8 @@ class VaultNet:
         """Hits of both. Raises GuardFailed when it is not loaded."""
         if self._vault is None:
             raise GuardFailed("the owner's contacts and calendar are not loaded")
-        if len(text) <= _INLINE_CHARS:
-            return [*self._vault.find(text), *returned.find(text)]
-        found = await trio.to_thread.run_sync(self._vault.find, text, limiter=_THREADS, abandon_on_cancel=True)
-        more = await trio.to_thread.run_sync(returned.find, text, limiter=_THREADS, abandon_on_cancel=True)
-        return [*found, *more]
+        found = await off_loop(len(text), self._vault.find, text)
+        return [*found, *await off_loop(len(text), returned.find, text)]
 
 
 class SecretsNet:
@@ -85,10 +81,7 @@ class SecretsNet:
 
     async def scan(self, text: str, returned: Vault) -> Sequence[Hit]:
         """Hits; the type says what kind of secret. Positions are approximate: secrets are refused, never masked."""
-        if len(text) <= _INLINE_CHARS:
-            found = find_secrets(text)
-        else:
-            found = await trio.to_thread.run_sync(find_secrets, text, limiter=_THREADS, abandon_on_cancel=True)
+        found = await off_loop(len(text), find_secrets, text)
         return [Hit(hit.start, hit.end, hit.kind) for hit in found]
 
 

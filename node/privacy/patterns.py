@@ -7,6 +7,7 @@ A small net that always runs; names and addresses of unknown people need the det
 import re
 from collections.abc import Sequence
 
+from node.privacy.off_loop import off_loop
 from node.privacy.vault import Hit, Vault
 
 __all__ = ["PatternNet", "find_ibans", "find_patterns"]
@@ -56,7 +57,7 @@ class PatternNet:
 
     async def scan(self, text: str, returned: Vault) -> Sequence[Hit]:
         """Every hit."""
-        return find_patterns(text)
+        return await off_loop(len(text), find_patterns, text)
 
 
 def _iban_end(run: str) -> int:
