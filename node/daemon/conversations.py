@@ -4,7 +4,7 @@ Must not know how a turn came about: the agent writes them.
 """
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from node.api.views import ConversationView, TurnView
@@ -24,9 +24,14 @@ class Conversations:
 
     def __init__(
         self, database: Database, forget: Callable[[str], None], forget_prompts: Callable[[], Awaitable[None]],
+        erase: Sequence[Callable[[str], Awaitable[object]]] = (),
     ) -> None:
-        """forget: drop what the guard remembers of a conversation. forget_prompts: what the engine does, of all."""
+        """forget: drop what the guard remembers of a conversation. forget_prompts: what the engine does, of all.
+
+        erase: remove what else stands in the database about it, such as the texts that left; before its own rows.
+        """
         self._database = database
+        self._erase = erase
         self._forget = forget
         self._forget_prompts = forget_prompts
 
@@ -41,8 +46,12 @@ class Conversations:
         return _view(found, [_turn_view(turn) for turn in turns])
 
     async def delete(self, conversation_id: str) -> str:
-        """Erase one conversation: its rows are overwritten and the log is folded in and emptied."""
+        """Erase one conversation and what left of it: rows are overwritten, the log is folded in and emptied, the
+        engine's files of the owner's prompts lose their key. The ledger's entries and hashes stay.
+        """
         found = await self.resolve(conversation_id)
+        for erase in self._erase:
+            await erase(found.conversation_id)
         await self._database.write(conversations.delete, found.conversation_id)
         await self._database.shrink_log()
         self._forget(found.conversation_id)

@@ -179,6 +179,7 @@ def keep_draft(tx: Connection, conversation_id: str, draft_json: str | None) -> 
 
 def delete(tx: Connection, conversation_id: str) -> bool:
     """Whether it was there. Its rows are overwritten; Database.shrink_log() then empties the log too."""
+    tx.execute("DELETE FROM approvals WHERE conversation_id = ?", (conversation_id,))
     return tx.execute("DELETE FROM conversations WHERE conversation_id = ?", (conversation_id,)).rowcount > 0
 
 

@@ -113,12 +113,16 @@ class Database:
             return [error.text]
 
     async def shrink_log(self) -> None:
-        """Fold the write-ahead log into the database and empty it, so that deleted rows stand in no file."""
+        """Fold the write-ahead log into the database and empty it, so that deleted rows stand in no file.
+
+        Raises StorageError when somebody reads on and on: then it still holds them, until the next call or the end.
+        """
         with trio.CancelScope(shield=True):
             async with self._turn:
                 if self._closed:
                     raise StoreClosed
-                await trio.to_thread.run_sync(_shrink_log, self._writer, limiter=self._write_thread)
+                if not await trio.to_thread.run_sync(_shrink_log, self._writer, limiter=self._write_thread):
+                    raise StorageError("The database's log could not be emptied: it is being read.", hint="Try again.")
 
     async def close(self) -> None:
         """Finish what is under way, fold the log in, close every connection. Safe to call twice."""
@@ -175,8 +179,9 @@ def _close_all(writer: Connection, readers: list[Connection]) -> None:
     writer.close()  # the last connection folds the write-ahead log in and removes it
 
 
-def _shrink_log(writer: Connection) -> None:
-    writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+def _shrink_log(writer: Connection) -> bool:
+    row = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()     # waits for readers, busy_timeout long
+    return row is not None and row[0] == 0
 
 
 def _run_group(writer: Connection, jobs: list[_Job], path: Path) -> None:
