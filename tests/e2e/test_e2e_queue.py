@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from embedded_model import models_folder
-from running_nodes import Household, cli, composed, failing, household, until
+from running_nodes import FULL, Household, cli, composed, failing, household, until
 
 from node.cli.demo.nodes import DemoNode
 
@@ -164,7 +164,11 @@ def test_a_forgotten_conversation_takes_its_request_along(house: Household) -> N
 
 # ------------------------------------------------------------ kill -9
 
-@pytest.mark.parametrize("instant", ["added", "running", "before-settled", "settled"])
+# with KITH_SOAK=full at every instant; the rows' own walk at random (test_store_intents) crashes between all of them
+INSTANTS = ["added", "running", "before-settled", "settled"] if FULL else ["before-settled"]
+
+
+@pytest.mark.parametrize("instant", INSTANTS)
 def test_killed_at_any_instant_it_is_answered_once(house: Household, instant: str) -> None:
     world, intent_id = house.world, ""
     house.phone.stop()
