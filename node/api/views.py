@@ -198,6 +198,12 @@ class StatusView(msgspec.Struct, frozen=True, kw_only=True):
     left_today_entries: int
     left_today_bytes: int
     kept_back_today: int
+    waiting_requests: int = 0
+    """Requests in the queue that wait for a better answer, those in undecided_requests among them."""
+    undecided_requests: int = 0
+    """Of these, those that wait for the owner's word."""
+    new_answers: int = 0
+    """Better answers that the owner has not looked at."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):

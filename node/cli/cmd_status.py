@@ -31,12 +31,22 @@ def render(view: dict[str, Any]) -> str:
         lines += ["", table(rows, ["PEER", "TRUST", "STATE", "MODEL", "LAST"])]
     else:
         lines += ["", "No peers yet. Pair with: kith pair"]
+    if view["waiting_requests"] or view["new_answers"]:
+        lines += ["", _queue(view)]
     lines += [
         "",
         f"LEFT THIS DEVICE TODAY   {view['left_today_entries']} requests, {view['left_today_bytes']} bytes; "
         f"personal values kept back: {view['kept_back_today']}      details: kith ledger",
     ]
     return "\n".join(lines)
+
+
+def _queue(view: dict[str, Any]) -> str:
+    waiting, undecided, new = view["waiting_requests"], view["undecided_requests"], view["new_answers"]
+    parts = [f"{waiting} requests wait for a better answer"] if waiting else []
+    parts += [f"{undecided} of them for your word"] if undecided else []
+    parts += [f"{new} better answers are new"] if new else []
+    return f"{', '.join(parts)}      details: kith queue"
 
 
 @click.command("status")

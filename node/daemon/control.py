@@ -27,6 +27,9 @@ class Figures:
 
     peers: tuple[PeerView, ...] = ()
     queued_messages: int = 0
+    waiting_requests: int = 0
+    undecided_requests: int = 0
+    new_answers: int = 0
     left_entries: int = 0
     left_bytes: int = 0
     kept_back: int = 0
@@ -64,7 +67,9 @@ class Control:
             version=version("kith-node"), name=self._name, peer_id=self._peer_id, mode=self.mode(), stage=stage,
             uptime_s=round(self._clock.monotonic_s() - self._begun_s, 1), model=figures.model,
             model_state=figures.model_state, addresses=self.addresses(), peers=list(self.peers()),
-            queued_messages=figures.queued_messages, left_today_entries=figures.left_entries,
+            waiting_requests=figures.waiting_requests, undecided_requests=figures.undecided_requests,
+            new_answers=figures.new_answers, queued_messages=figures.queued_messages,
+            left_today_entries=figures.left_entries,
             left_today_bytes=figures.left_bytes, kept_back_today=figures.kept_back,
         )
 
