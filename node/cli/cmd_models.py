@@ -139,7 +139,7 @@ def _add(at: Session, source: str) -> None:
     for event in at.client().stream("/v1/models", {"source": source}):
         if event["event"] == "progress":
             _draw_progress(at, event)
-        elif event["event"] == "skipped":
+        elif event["event"] in ("skipped", "trying"):
             at.say(f"{event['file']}: {event['text']}")
         elif event["event"] == "added":
             added.append(event["model"])

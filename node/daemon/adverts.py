@@ -119,7 +119,7 @@ def advert_of(info: ModelInfo, speed: Speed) -> ModelAdvert:
     return ModelAdvert(
         info.name, info.digest, max(1, info.context_tokens), info.loaded,
         info.quantisation if fits else _UNKNOWN_QUANTISATION, _whole(speed.prompt_token_s * 1e6),
-        _whole(speed.output_token_s * 1e6), _whole(speed.load_s * 1e3),
+        _whole(speed.output_token_s * 1e6), _whole(speed.load_s * 1e3), info.placeholder_style,
     )
 
 

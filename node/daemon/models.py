@@ -16,7 +16,7 @@ from node.daemon.hub import HubDesk
 from node.daemon.model_copies import PREFIX as PEER
 from node.daemon.model_copies import CopyDesk
 from node.errors import KithError, ModelMissing, UsageError
-from offload.catalogue import Catalogue, ModelFile
+from offload.catalogue import Catalogue, ModelFile, write_record
 from offload.errors import ModelUnusable, OffloadError
 from offload.gguf import ModelFacts
 from offload.hub_names import PREFIX, parse_reference
@@ -26,7 +26,7 @@ from offload.model_facts import model_facts
 from offload.model_folder import ModelFolder
 from offload.model_packages import PREFIX as PACKAGE
 from offload.model_packages import models_of_package
-from offload.ports import AdapterInfo, ModelInfo
+from offload.ports import AdapterInfo, ModelInfo, PlaceholderStyle
 
 __all__ = ["ModelShelf"]
 
@@ -38,9 +38,13 @@ class ModelShelf:
 
     def __init__(
         self, engine: JoinedEngine, folders: Sequence[Path], digest_cache: Path, hub: HubDesk, copies: CopyDesk,
-        keep_default: Callable[[str], None],
+        keep_default: Callable[[str], None], trial: Callable[[str], Awaitable[PlaceholderStyle | None]] | None = None,
     ) -> None:
-        """folders: where models lie, kith's own one first. keep_default: remember a choice for the next start."""
+        """folders: where models lie, kith's own one first. keep_default: remember a choice for the next start.
+
+        trial: finds out how a model, by its digest, keeps placeholders best; None when it cannot tell.
+        """
+        self._trial = trial
         self._engine = engine
         self._folders = tuple(folders)
         self._own = ModelFolder(folders[0])
@@ -215,12 +219,26 @@ class ModelShelf:
                 part, digest, file_name, facts, licence=licence, source=source,
                 taken=frozenset(view.name for view in views), base=base)
             self._engine.rescan()
+            if not base:
+                await self._try_placeholders(digest, file_name, emit)
             views = await self.all()
         for view in views:
             if view.digest == digest:
                 await emit({"event": "added", "model": msgspec.to_builtins(view)})
                 return
         raise KithError("The model was added but is not found.", hint="Run: kith doctor")
+
+    async def _try_placeholders(self, digest: str, file_name: str, emit: Emit) -> None:
+        """Keep in its record how the new model keeps placeholders best; brackets where that is not known."""
+        if self._trial is None:
+            return
+        await emit({"event": "trying", "file": file_name, "text": "trying how it keeps placeholders"})
+        style = await self._trial(digest)
+        file = await self._file_of(digest)
+        if style is not None and file is not None and style != file.record.placeholder_style:
+            record = msgspec.structs.replace(file.record, placeholder_style=style)
+            await trio.to_thread.run_sync(write_record, file.path, record)
+            self._engine.rescan()
 
 
 def _files_of(source: str) -> tuple[bool, list[Path]]:

@@ -26,6 +26,8 @@ from node.clock import new_id
 from node.config import Config, set_value
 from node.daemon.adverts import Adverts
 from node.daemon.answers import Answers
+from node.daemon.audit import Auditor
+from node.daemon.audit_parts import build_audit
 from node.daemon.composition import Composition
 from node.daemon.conversations import Conversations
 from node.daemon.discovering import Discovering
@@ -37,11 +39,13 @@ from node.daemon.grants import Grants
 from node.daemon.guarding import build_detectors
 from node.daemon.history_cases import HistoryCases
 from node.daemon.hub import HubDesk
+from node.daemon.lan import own_and_gateway
 from node.daemon.ledger import LedgerDesk
 from node.daemon.ledger_upkeep import LedgerUpkeep
 from node.daemon.local_model import OwnModel
 from node.daemon.logind import LogindBlocker
 from node.daemon.machine_sleep import AwakeWhileServing, SleepWatch
+from node.daemon.mapping import Mapping
 from node.daemon.mode_desk import ModeDesk
 from node.daemon.model_copies import CatalogueFiles, CopyDesk
 from node.daemon.models import ModelShelf
@@ -58,8 +62,10 @@ from node.daemon.readiness import Readiness
 from node.daemon.reminding import QuietHours, Reminding
 from node.daemon.restarted import Restarted
 from node.daemon.searching import Openings, PassageGuard, QueryDesk, Searching
+from node.daemon.self_test import NULL_PEER
 from node.daemon.serving import Serving
 from node.daemon.spot_checks import SpotChecks
+from node.daemon.style_trial import StyleTrial
 from node.daemon.thinker import Thinker
 from node.daemon.upgrading import LaterConsent
 from node.daemon.upkeep import Upkeep
@@ -141,11 +147,13 @@ class Parts:
     waking: Waking
     reaching: Reaching
     discovering: Discovering
+    mapping: Mapping
     receipts: ReceiptDesk
     ledger_upkeep: LedgerUpkeep
     decisions: Decisions
     credentials: CredentialStore
     privacy_desk: PrivacyDesk
+    auditor: Auditor
 
 
 class PairSlot:
@@ -226,11 +234,12 @@ def build_parts(
     reaching.attach(networking)
     discovering = Discovering(
         settings.net, networking, gate, identity.peer_id, roster.known, lambda: reaching.told, addresses_up, entropy)
+    mapping = Mapping(settings.net, networking, reaching.set_mapped, own_and_gateway)
 
     shelf = ModelShelf(
         engine, built.model_folders, digest_cache,
         HubDesk(settings.models.hub, ledger, lambda: networking.mode, fresh_id), CopyDesk(networking, roster, entropy),
-        lambda model: set_value(paths.config_file, "models.default", model),
+        lambda model: set_value(paths.config_file, "models.default", model), StyleTrial(engine, fresh_id).choose,
     )
     outside: Outside | None = None
     if built.elsewhere is not None:
@@ -340,6 +349,7 @@ def build_parts(
         database, egress.forget, lambda: engine.forget("owner"),
         erase=(ledger.drop_conversation, privacy.decisions.forget_conversation),
     )
+    privacy_desk = PrivacyDesk(privacy.decisions, roster, inspector, conversations.resolve)
     doctor = Doctor(
         paths=paths, clock=clock, database=database, ledger=ledger, engine=engine, scan=scan, detecting=detecting,
         calendars=sources.calendars, contacts=sources.contacts, vault=vault, unknown_env=config.unknown_env,
@@ -350,9 +360,14 @@ def build_parts(
         deliverer=deliverer, outbox=Outbox(database, egress, clock, entropy), agent=agent,
         conversations=conversations, ledger=ledger, decisions=privacy.decisions,
         credentials=credentials,
-        privacy_desk=PrivacyDesk(privacy.decisions, roster, inspector, conversations.resolve),
+        privacy_desk=privacy_desk,
+        auditor=build_audit(
+            privacy, paths=paths, settings=settings, registry=registry, desk=privacy_desk, grants=grant_desk,
+            credentials=credentials, sources=sources, entropy=entropy, own_id=identity.peer_id,
+        ),
         ledger_desk=LedgerDesk(
-            ledger, roster, clock, {outside.peer_id: outside.name} if outside else {}, receipts=receipts,
+            ledger, roster, clock, {NULL_PEER: "self-test"} | ({outside.peer_id: outside.name} if outside else {}),
+            receipts=receipts,
             own_id=identity.peer_id,
         ),
         ledger_upkeep=LedgerUpkeep(
@@ -362,7 +377,7 @@ def build_parts(
         explainer=Explainer(thinker, engine, roster, lambda: networking.mode),
         readiness=Readiness(engine, clock, fresh_id), outside=outside,
         upkeep=upkeep, reminding=reminding, traffic=egress.traffic, waking=waking,
-        reaching=reaching, discovering=discovering,
+        reaching=reaching, discovering=discovering, mapping=mapping,
         receipts=receipts, queued=queued, answers=answers,
         restarted=Restarted(database, answers, thinker, agent, name),
         history=HistoryCases(database, registry, owner_zone(settings.sources.time_zone)),

@@ -255,7 +255,11 @@ class Roster:
         state = self._states.get(peer_id)
         if state is None:
             return None
-        return PeerView(peer_id, state.row.name, state.row.trust, style=await self._style_of(model_digest))
+        told = state.presence.models if state.presence is not None else ()
+        style = await self._style_of(model_digest)      # tried here, or else as the peer says that it found it
+        if style == "brackets":
+            style = next((model.placeholders for model in told if model.digest == model_digest), style)
+        return PeerView(peer_id, state.row.name, state.row.trust, style=style)
 
     # -- for the router --
 

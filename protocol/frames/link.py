@@ -36,7 +36,7 @@ class ModelAdvert(Frame, frozen=True):
     """One model that the sender serves to this peer.
 
     The times are measured by the sender on its own answers, one at a time, in microseconds a token, and for loading the
-    model in milliseconds; 0 is not yet known.
+    model in milliseconds; 0 is not yet known. placeholders: the form in which this model keeps masked names best.
     """
 
     name: ModelName
@@ -47,6 +47,7 @@ class ModelAdvert(Frame, frozen=True):
     prompt_token_us: UInt32 = 0
     output_token_us: UInt32 = 0
     load_ms: UInt32 = 0
+    placeholders: Literal["brackets", "surrogates"] = "brackets"
 
 
 class Load(Frame, frozen=True):

@@ -408,3 +408,22 @@ async def test_an_adapter_is_kept_beside_its_model_and_is_none_itself(desk):
     assert [view.name for view in await desk.shelf.all() if view.base] == ["plain"]
     await desk.shelf.remove("other")
     assert [view.base for view in await desk.shelf.all() if view.base] == ["a model that is gone"]
+
+
+async def test_a_new_model_is_tried_for_placeholders_and_its_record_keeps_the_outcome(desk):
+    asked = []
+
+    async def trial(digest):
+        asked.append(digest)
+        return outcome
+
+    desk.shelf._trial = trial
+    outcomes = {"a": "surrogates", "b": "brackets", "c": None}
+    for name, outcome in outcomes.items():
+        kept = outcome or "brackets"
+        added = await desk.add(make_gguf(desk.source / f"{name}.gguf", template=name))
+        assert (added[-1]["name"], added[-1]["placeholder_style"]) == (name, kept)
+        assert asked[-1] == added[-1]["digest"]
+    assert [event["event"] for event in desk.events].count("trying") == 3
+    await desk.add(desk.source / "a.gguf")      # known already: not tried again
+    assert len(asked) == 3
