@@ -11,7 +11,7 @@ from typing import Protocol
 
 import trio
 
-from node.agent.ports import AUTO, ThinkResult
+from node.agent.ports import AUTO, LOCAL, ThinkResult
 from node.daemon.delivery import Delivery
 from node.daemon.legs import HandOver, Legs, LocalFailure, parts_of
 from node.daemon.under_way import UnderWay
@@ -91,6 +91,8 @@ class Places:
     go_on_at_home: bool
     measure: Callable[[LocalView], LocalView] = lambda view: view
     """Adds what is known of this device's speed and work."""
+    stopping: Callable[[], bool] = lambda: False
+    """Whether the node is about to end."""
 
     async def here(self) -> LocalView:
         """This device, for the router."""
@@ -140,6 +142,8 @@ class Course:
             finish_reason = await self._write(choice)
             if finish_reason is not None:
                 return self._result(choice, finish_reason)
+            if self._at.stopping() and self._answer.job.keep:
+                await trio.sleep_forever()      # the node is about to end: it goes on from here at the next start
 
     # -- choosing --
 
@@ -162,11 +166,18 @@ class Course:
     async def _wait(self) -> Choice | None:
         """Somebody who can go on, when there is one in time."""
         await self._note("Nobody is here to go on with this answer; waiting for a machine that can.")
-        with trio.move_on_after(RETURN_WAIT_S):
+        with trio.move_on_after(RETURN_WAIT_S if self._may_return() else 0):
             while (choice := await self._choose()).where == "nowhere":  # noqa: ASYNC110 - peers announce nothing
                 await trio.sleep(LOOK_EVERY_S)
             return choice
         return None
+
+    def _may_return(self) -> bool:
+        """Whether anybody could still come who may go on."""
+        peers = self._candidates()
+        if self._needs.place in (AUTO, LOCAL):
+            return bool(peers)
+        return any(peer.peer_id == self._needs.place for peer in peers)
 
     # -- writing --
 

@@ -40,6 +40,9 @@ class PeerDirectory(PeersNow, PeersAtWork, Protocol):
 class AnswerKeeper(Protocol):
     """Keeps answers while they are written. Each call returns once it is durable."""
 
+    stopping: bool
+    """The node is about to end: what is not whole by then goes on at the next start."""
+
     async def begin(self, answer: UnderWay) -> None:
         """Keep a new one."""
         ...
@@ -85,7 +88,9 @@ class Thinker:
             node_name=node_name, engine=engine, egress=egress, peers=peers, open_channel=open_channel, ask=ask,
             note_leg=self._note_leg,
         )
-        self._places = Places(node_name, legs, egress, peers, mode, default_model, go_on_at_home, measure)
+        self._places = Places(
+            node_name, legs, egress, peers, mode, default_model, go_on_at_home, measure,
+            stopping=lambda: answers is not None and answers.stopping)
         self.legs = legs
         self._prefixes = PrefixBook(trio.current_time)
 

@@ -262,6 +262,7 @@ class Disk:
     kept: KeptAnswer | None = None
     pieces: list[KeptPiece] = field(default_factory=list)
     dead: bool = False
+    stopping: bool = False
 
     async def begin(self, answer: UnderWay) -> None:
         await trio.lowlevel.checkpoint()
