@@ -3,6 +3,7 @@ Opens no socket."""
 
 import ipaddress
 import socket
+import sys
 from pathlib import Path
 
 import psutil
@@ -11,10 +12,15 @@ from node.daemon.routes import relay_of
 from node.net.addresses import parse
 from node.net.errors import BadAddress
 
-__all__ = ["broadcast_addresses", "lan_addresses", "may_reach", "neighbour_in", "read_neighbour"]
+__all__ = [
+    "broadcast_addresses", "gateway_in", "lan_addresses", "may_reach", "neighbour_in", "own_and_gateway",
+    "read_neighbour",
+]
 
 ARP_TABLE = Path("/proc/net/arp")
 COMPLETE = 0x2
+ROUTES = Path("/proc/net/route")
+ROUTE_UP = 0x1
 
 
 def lan_addresses(port: int) -> list[str]:
@@ -50,6 +56,33 @@ def neighbour_in(table: str, host: str) -> str | None:
         if len(columns) >= 6 and columns[0] == host and int(columns[2], 16) & COMPLETE:
             return columns[3]
     return None
+
+
+def gateway_in(table: str) -> tuple[str, str] | None:
+    """The default gateway and its interface in a table as Linux's /proc/net/route prints it; None when there is
+    none."""
+    best: tuple[int, str, str] | None = None
+    for line in table.splitlines()[1:]:
+        columns = line.split()
+        if len(columns) < 8 or columns[1] != "00000000" or columns[7] != "00000000":
+            continue
+        gateway = socket.inet_ntoa(int(columns[2], 16).to_bytes(4, sys.byteorder))
+        if int(columns[3], 16) & ROUTE_UP and gateway != "0.0.0.0":  # noqa: S104 - no address but the lack of one
+            best = min(filter(None, (best, (int(columns[6]), gateway, columns[0]))))
+    return None if best is None else best[1:]
+
+
+def own_and_gateway() -> tuple[str, str] | None:
+    """This machine's IPv4 address on the network of its default gateway, and the gateway; None without one."""
+    try:
+        found = gateway_in(ROUTES.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+    if found is None:
+        return None
+    gateway, interface = found
+    own = [one.address for one in psutil.net_if_addrs().get(interface, ()) if one.family == socket.AF_INET]
+    return (own[0], gateway) if own else None
 
 
 def read_neighbour(host: str) -> str | None:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from node.api.net_views import NetPeerView, NetRelayView, NetView
 from node.daemon.discovering import Discovering
 from node.daemon.lan import may_reach
+from node.daemon.mapping import Mapping
 from node.daemon.networking import Networking
 from node.daemon.own_addresses import stated_addresses
 from node.daemon.peers import Roster
@@ -32,6 +33,7 @@ class NetDesk:
     networking: Networking
     reaching: Reaching
     discovering: Discovering
+    mapping: Mapping
     roster: Roster
     settings: NetConfig
 
@@ -50,7 +52,7 @@ class NetDesk:
         view = NetView(
             mode=networking.mode, listening=listening, told=list(reaching.told),
             stated=list(stated_addresses(self.settings.announce, listening)), mapped=list(reaching.mapped),
-            mapping=reaching.mapping, discovery=self.discovering.state,
+            mapping=self.mapping.state, discovery=self.discovering.state,
             seen_at=[str(one) for one in dict.fromkeys(reaching.observed.values())], relays=relays,
             carrying=self.settings.relay and networking.mode == "online",
             places=sorted(map(names, state.reservations)), circuits=state.circuits,

@@ -96,8 +96,6 @@ class Reaching:
         """Peer -> where it saw a call of this node come from."""
         self.mapped: tuple[str, ...] = ()
         """Addresses of a router that lead here."""
-        self.mapping = "is not asked (net.port_mapping is false)"
-        """How it stands with the router, in words."""
 
     def attach(self, networking: Networking) -> None:
         """The network whose events this hears."""
@@ -175,6 +173,10 @@ class Reaching:
             del self.observed[next(iter(self.observed))]
         if self._networking is not None:
             self._networking.observe(tuple(dict.fromkeys(reversed(self.observed.values()))))
+
+    def set_mapped(self, addresses: Sequence[str]) -> None:
+        """These addresses of a router lead here now."""
+        self.mapped = tuple(addresses)
 
     # -- own addresses --
 

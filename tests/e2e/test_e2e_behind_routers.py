@@ -5,8 +5,11 @@ at home, and are parted then.
 """
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +19,7 @@ from running_nodes import cli, until
 
 pytestmark = pytest.mark.e2e
 
+SUPPORT = Path(__file__).parents[1] / "support"
 CANARY = "the spare key lies under the third flower pot"
 
 
@@ -144,3 +148,36 @@ def test_internet_down_ends_presence_and_it_comes_back_by_itself(homes: LabNodes
     homes.lab.cut("ra", "wan", back=True)
     homes.wait_route("a", "b", "relayed via net", 40)
     homes.wait_message("b", "written while the line was down")
+
+
+def test_a_mapped_port_lets_a_home_be_called_with_no_relay_at_all(homes: LabNodes) -> None:
+    """A home PC as the only always-on node: its router passes calls on, and its peers are told where."""
+    router = subprocess.Popen(
+        [*homes.lab.enter("ra"), sys.executable, str(SUPPORT / "fake_router.py"), "192.168.1.1", "198.51.100.2", "wan"],
+        stdout=subprocess.PIPE, text=True,
+    )
+    try:
+        assert router.stdout is not None
+        assert router.stdout.readline().strip() == "ready"
+        homes.reconfigure("a", net_port_mapping="true")
+        view = until(lambda: _mapped(homes), "the router passes calls on")
+        assert view["mapped"] == ["/ip4/198.51.100.2/tcp/4711"]
+        assert "NAT-PMP" in view["mapping"]
+        homes.wait_route("b", "a", "lan /ip4/198.51.100.2/tcp/4711", 40)  # told over the relayed link
+        homes["net"].stop()
+        homes.restart("b")
+        homes.wait_route("b", "a", "lan /ip4/198.51.100.2/tcp/4711")      # and remembered
+        homes.send("b", "a", "home without a relay")
+        homes.wait_message("a", "home without a relay")
+        homes["a"].stop()
+        assert "mapped" not in homes.lab.run("ra", "nft", "list", "tables")  # taken back at the end
+    finally:
+        router.kill()
+        router.wait()
+        assert router.stdout is not None
+        router.stdout.close()
+
+
+def _mapped(homes: LabNodes) -> dict[str, Any] | None:
+    view = json.loads(cli(homes["a"], "net", "--json").stdout)
+    return view if view["mapped"] else None

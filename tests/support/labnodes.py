@@ -4,7 +4,7 @@ import contextlib
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,20 +32,24 @@ class LabNodes:
     def __getitem__(self, place: str) -> DemoNode:
         return self.nodes[place]
 
-    def add(self, *places: str, name: Callable[[str], str] = str, **settings: str) -> None:
+    def add(self, *places: str, **settings: str) -> None:
         """Make and start a node in each of these places, all at once. settings: KITH_* without the prefix."""
         made = []
         for place in places:
-            home = self.root / name(place)
+            home = self.root / place
             home.mkdir(mode=0o700)
-            env = {
-                "KITH_NODE_NAME": name(place), "KITH_NODE_MODE": "online", "KITH_NET_LISTEN": "0.0.0.0",
-                "KITH_NET_PORT": str(PORT), "KITH_LOG_LEVEL": "debug",
-                **{f"KITH_{key.upper()}": value for key, value in settings.items()},
-            }
-            self.nodes[name(place)] = node = DemoNode(name(place), home, (*self.lab.enter(place), *DAEMON), env)
+            env = {**_env(place), **{f"KITH_{key.upper()}": value for key, value in settings.items()}}
+            self.nodes[place] = node = DemoNode(place, home, (*self.lab.enter(place), *DAEMON), env)
             made.append(node)
         _start(made)
+
+    def reconfigure(self, place: str, **settings: str) -> None:
+        """Restart the node of this place with more settings."""
+        old = self[place]
+        old.stop()
+        env = {**_env(place), **{f"KITH_{key.upper()}": value for key, value in settings.items()}}
+        self.nodes[place] = DemoNode(place, old.home, (*self.lab.enter(place), *DAEMON), env)
+        _start([self[place]])
 
     def restart(self, *names: str) -> None:
         """Stop and start these nodes, all at once."""
@@ -86,6 +90,13 @@ class LabNodes:
         for node in self.nodes.values():
             with contextlib.suppress(CommandFailure):
                 node.stop()
+
+
+def _env(place: str) -> dict[str, str]:
+    return {
+        "KITH_NODE_NAME": place, "KITH_NODE_MODE": "online", "KITH_NET_LISTEN": "0.0.0.0",
+        "KITH_NET_PORT": str(PORT), "KITH_LOG_LEVEL": "debug",
+    }
 
 
 def _start(nodes: Sequence[DemoNode]) -> None:
