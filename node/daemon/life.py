@@ -163,7 +163,8 @@ class Node:
             for run in (
                 parts.engine.run, parts.scan.run, parts.detecting.run, parts.deliverer.run, parts.receipts.run,
                 parts.ledger_upkeep.run,
-                parts.reaching.run, parts.discovering.run, parts.serving.run, parts.adverts.run, parts.spot_checks.run,
+                parts.reaching.run, parts.discovering.run, parts.mapping.run,
+                parts.serving.run, parts.adverts.run, parts.spot_checks.run,
             ):
                 await nursery.start(run)
             if parts.outside is not None:
@@ -257,7 +258,8 @@ class Node:
         services.peers = parts.roster
         services.waking = parts.waking
         services.reachability = NetDesk(
-            parts.networking, parts.reaching, parts.discovering, parts.roster, self._config.settings.net
+            parts.networking, parts.reaching, parts.discovering, parts.mapping, parts.roster,
+            self._config.settings.net,
         )
         services.reminders = parts.reminding
         services.measuring = self._metrics(parts, database)
