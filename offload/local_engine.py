@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import trio
 from trio import TaskStatus
 
@@ -29,6 +30,7 @@ from offload.thread_budget import split_threads
 
 __all__ = ["LocalEngine", "physical_cores"]
 
+OWNER = "owner"
 _SCAN_FRESH_S = 2.0
 _log = logging.getLogger(__name__)
 
@@ -45,8 +47,8 @@ class LocalEngine:
 
         cache_dir: where digests and the CPU's verdict are remembered, no text of anyone; None: nowhere.
 
-        default_model: name or digest. threads: None for all physical cores. most_loaded: worker processes at once; an
-        idle one makes room for another.
+        default_model: name or digest, of a model or an adapter (set_default). threads: None for all physical cores.
+        most_loaded: worker processes at once; an idle one makes room for another.
         """
         self._catalogue = Catalogue(models_dirs, cache_dir / "digests.json" if cache_dir else None)
         self._kernels = KernelVerdict(cache_dir / "kernels.json" if cache_dir else None)
@@ -93,7 +95,8 @@ class LocalEngine:
         return [
             AdapterInfo(
                 name=one.record.name, digest=one.digest, size_bytes=one.size_bytes, base=one.record.base,
-                licence=one.record.licence, source=one.record.source) for one in self._adapters]
+                licence=one.record.licence, source=one.record.source, default=one is self._default_adapter)
+            for one in self._adapters]
 
     async def count_tokens(self, prompt: Prompt, *, model: str | None = None) -> int:
         """How many tokens this prompt takes; starts the model's worker when necessary. Raises EngineError."""
@@ -158,7 +161,8 @@ class LocalEngine:
         self._scanned_s = float("-inf")
 
     def set_default(self, name: str) -> None:
-        """The model that answers requests which name none, from now on."""
+        """The model that answers requests which name none, from now on. An adapter's name: its model, and the adapter
+        for the owner's own requests."""
         self._default = name
 
     def release(self) -> None:
@@ -176,11 +180,32 @@ class LocalEngine:
 
     @asynccontextmanager
     async def _stream(self, request: GenerateRequest) -> AsyncIterator[AsyncIterator[Event]]:
-        answer = AnswerStream(request, self._host_of)
+        answer = AnswerStream(await self._as_the_owner_likes(request), self._host_of)
         try:
             yield answer
         finally:
             await answer.aclose()
+
+    async def _as_the_owner_likes(self, request: GenerateRequest) -> GenerateRequest:
+        """The owner's own request with the adapter that was made the default, where it is for the model that answers.
+
+        Not in the exact lane: that is about the model as others have it too.
+        """
+        if request.adapter is not None or request.principal != OWNER or request.lane == "exact":
+            return request
+        await self._usable()
+        adapter = self._default_adapter
+        if adapter is None or (request.model is not None and request.model != adapter.record.base):
+            return request
+        return msgspec.structs.replace(request, adapter=adapter.digest)
+
+    @property
+    def _default_adapter(self) -> ModelFile | None:
+        """The adapter that goes by the default's name, while its model is here."""
+        here = {model.digest for model in self._found if not model.changed}
+        return next((
+            one for one in self._adapters
+            if self._default and is_called(one, self._default) and one.record.base in here), None)
 
     async def _host_of(self, request: GenerateRequest) -> ModelHost:
         check_request(request)
@@ -281,7 +306,8 @@ class LocalEngine:
 
     def _sorted(self) -> list[ModelFile]:
         usable = [model for model in self._found if not model.changed]
-        default = self._default
+        adapter = self._default_adapter
+        default = adapter.record.base if adapter is not None else self._default
 
         def rank(model: ModelFile) -> tuple[bool, bool]:
             broken = bool(self._soundness.damage(model.digest))

@@ -236,7 +236,8 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AdapterInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A LoRA adapter on this device. base: the digest of the model that it is for."""
+    """A LoRA adapter on this device. base: the digest of the model that it is for. default: the owner's own requests
+    to that model use it."""
 
     name: str
     digest: str
@@ -244,6 +245,7 @@ class AdapterInfo(msgspec.Struct, frozen=True, kw_only=True):
     base: str
     licence: str = "unknown"
     source: str = ""
+    default: bool = False
 
 
 class EngineHealth(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,6 +30,8 @@ from offload.ports import AdapterInfo, ModelInfo, PlaceholderStyle
 
 __all__ = ["ModelShelf"]
 
+GONE = "a model that is gone"
+"""What stands for the name of an adapter's model once that was removed."""
 _FILES_LIMIT = 64
 
 
@@ -59,7 +61,7 @@ class ModelShelf:
         models = [_view(info, default=at == 0) for at, info in enumerate(await self._engine.models())]
         names = {view.digest: view.name for view in models}
         adapters = await self._engine.adapters()
-        return [*models, *(_adapter_view(info, names.get(info.base, "a model that is gone")) for info in adapters)]
+        return [*models, *(_adapter_view(info, names.get(info.base, GONE)) for info in adapters)]
 
     async def default(self) -> ModelInfo | None:
         """The model that answers here; None when there is none."""
@@ -105,10 +107,11 @@ class ModelShelf:
                 await self._add_file(file, emit, adapters=True, may_skip=True)
 
     async def use(self, name: str) -> ModelView:
-        """Make one model the default, now and at the next start. Raises ModelMissing, ModelUnusable."""
+        """Make one model the default, now and at the next start; with an adapter its model, and the adapter for the
+        owner's own requests. Raises ModelMissing, ModelUnusable."""
         view = await self._named(name)
-        if view.base:
-            raise UsageError(f"{view.name} is an adapter, not a model.", hint="A request names it beside its model.")
+        if view.base == GONE:
+            raise ModelUnusable(f"The model that {view.name} is for is not on this device.")
         if view.broken:
             raise ModelUnusable(f"{view.name} is broken: {view.broken}")
         self._engine.set_default(view.name)
@@ -126,8 +129,9 @@ class ModelShelf:
             raise UsageError(f"{view.name} is a model of another program.", hint="Remove it there.")
         await self._own.remove(file.path)
         if view.default:
-            self._engine.set_default("")
-            await trio.to_thread.run_sync(self._keep_default, "")
+            left = view.base if view.base != GONE else ""
+            self._engine.set_default(left)
+            await trio.to_thread.run_sync(self._keep_default, left)
         self._engine.rescan()
         return view
 
@@ -274,7 +278,7 @@ def _view(info: ModelInfo, *, default: bool) -> ModelView:
 def _adapter_view(info: AdapterInfo, base: str) -> ModelView:
     return ModelView(
         name=info.name, digest=info.digest, size_bytes=info.size_bytes, context_tokens=0, quantisation="LoRA",
-        licence=info.licence, loaded=False, default=False, placeholder_style="brackets", base=base,
+        licence=info.licence, loaded=False, default=info.default, placeholder_style="brackets", base=base,
     )
 
 

@@ -110,3 +110,17 @@ async def test_an_adapter_added_later_is_known_to_a_worker_that_was_there_before
         assert later != before
         assert engine.worker_pids != (pid,)
         assert text_of(await collect(engine, question())) == before
+
+
+async def test_the_owners_default_adapter_is_for_the_owners_requests_only(folders: list[Path]) -> None:
+    async with running_engine(folders, limits=LIMITS, default_model="one") as engine:
+        base = (await engine.models())[0]
+        assert base.name == MODEL_NAME
+        assert [info.name for info in await engine.adapters() if info.default] == ["one"]
+        mine = text_of(await collect(engine, question()))
+        assert mine == text_of(await collect(engine, question(adapter="one", principal="p")))
+        assert mine == text_of(await collect(engine, question(model=base.digest)))
+        plain = text_of(await collect(engine, question(principal="p")))
+        assert plain != mine
+        engine.set_default(MODEL_NAME)
+        assert text_of(await collect(engine, question())) == plain

@@ -395,19 +395,30 @@ async def test_an_adapter_is_kept_beside_its_model_and_is_none_itself(desk):
     assert read_record(desk.own / "a-style.gguf").base == views["base"].digest
     detail = await desk.shelf.info("a-style")
     assert (detail.model.base, detail.architecture) == ("base", "llama")
-    with pytest.raises(UsageError):
-        await desk.shelf.use("a-style")
-    assert desk.kept == []
+
+    # the owner's own requests use it from now on; its removal leaves its model the default
+    assert (await desk.shelf.use("a-style")).default
+    assert desk.kept == ["a-style"]
+    assert {view.name: view.default for view in await desk.shelf.all()} == {
+        "base": True, "other": False, "a-style": True}
+    await desk.shelf.use("other")
+    assert [view.name for view in await desk.shelf.all() if view.default] == ["other"]
+    await desk.shelf.use("a-style")
 
     # an adapter without a name for its model takes the default one that fits
     plain = make_adapter(desk.source / "plain.gguf", width=64, layers=3, seed=2)
     await desk.shelf.use("other")
     await desk.add(plain)
     assert {view.name: view.base for view in await desk.shelf.all()}["plain"] == "other"
+    await desk.shelf.use("a-style")
     await desk.shelf.remove("a-style")
+    assert desk.kept[-1] == "base"
+    assert [view.name for view in await desk.shelf.all() if view.default] == ["base"]
     assert [view.name for view in await desk.shelf.all() if view.base] == ["plain"]
     await desk.shelf.remove("other")
     assert [view.base for view in await desk.shelf.all() if view.base] == ["a model that is gone"]
+    with pytest.raises(ModelUnusable):
+        await desk.shelf.use("plain")
 
 
 async def test_a_new_model_is_tried_for_placeholders_and_its_record_keeps_the_outcome(desk):
