@@ -4,9 +4,18 @@ from typing import Protocol
 
 import msgspec
 
-from node.api.privacy_views import KeyView, LedgerEntryView, LedgerPage, LedgerReport, PrivacyView, SecretView
+from node.api.privacy_views import (
+    AuditView,
+    KeyView,
+    LedgerEntryView,
+    LedgerPage,
+    LedgerReport,
+    PrivacyView,
+    SecretView,
+)
 
 __all__ = [
+    "Auditing",
     "Keys",
     "Ledger",
     "LevelChange",
@@ -124,4 +133,12 @@ class Keys(Protocol):
 
     async def set_passphrase(self, old: str | None, new: str | None) -> KeyView:
         """Set, change or remove the passphrase."""
+        ...
+
+
+class Auditing(Protocol):
+    """A look at everything that guards the owner's data."""
+
+    async def look(self) -> AuditView:
+        """Tools, peers, files, ledger, and the guard tested with planted values."""
         ...

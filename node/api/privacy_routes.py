@@ -34,6 +34,7 @@ class PrivacyRoutes:
             ("GET", "/v1/ledger/{id:int}", self.ledger_entry),
             ("POST", "/v1/ledger/verify", self.ledger_verify),
             ("GET", "/v1/ledger/export", self.ledger_export),
+            ("POST", "/v1/audit", self.audit),
             ("GET", "/v1/privacy", self.privacy),
             ("POST", "/v1/privacy", self.privacy_set),
             ("DELETE", "/v1/privacy/denials/{number:int}", self.allow_again),
@@ -47,6 +48,9 @@ class PrivacyRoutes:
 
     async def ledger_entry(self, request: Request) -> Any:
         return await self._at.part("ledger").entry(request.path_params["id"])
+
+    async def audit(self, _: Request) -> Any:
+        return await self._at.part("auditing").look()
 
     async def privacy(self, request: Request) -> Any:
         return await self._at.part("privacy").show(request.query_params.get("peer"))

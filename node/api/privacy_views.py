@@ -4,7 +4,12 @@ from typing import Any
 
 import msgspec
 
+from node.api.views import Check
+
 __all__ = [
+    "AuditPeer",
+    "AuditTool",
+    "AuditView",
     "DenialView",
     "KeyView",
     "LedgerEntryView",
@@ -125,3 +130,35 @@ class KeyView(msgspec.Struct, frozen=True, kw_only=True):
     peer_id: str
     passphrase: bool
     locked: bool
+
+
+class AuditTool(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that the agent can do. kind: read, write, destructive."""
+
+    name: str
+    kind: str
+    consequential: bool
+    """Its exact effect is shown, and nothing happens without a yes."""
+    does: str
+
+
+class AuditPeer(msgspec.Struct, frozen=True, kw_only=True):
+    """One peer: what it may ask of this node, and in which form what goes to it leaves."""
+
+    peer: str
+    trust: str
+    may_ask_for: list[str]
+    levels: dict[str, str]
+
+
+class AuditView(msgspec.Struct, frozen=True, kw_only=True):
+    """Who can reach and see what, and whether the guard holds."""
+
+    schema: int = SCHEMA
+    ok: bool
+    tools: list[AuditTool]
+    folders: dict[str, str]
+    peers: list[AuditPeer]
+    conversations: list[LevelView]
+    denials: list[DenialView]
+    checks: list[Check]

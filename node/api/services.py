@@ -22,7 +22,7 @@ from node.api.ports import (
     Searching,
     Waking,
 )
-from node.api.privacy_ports import Keys, Ledger, Privacy, Secrets
+from node.api.privacy_ports import Auditing, Keys, Ledger, Privacy, Secrets
 from node.api.queue_ports import Queue
 from node.api.reminder_ports import Reminders
 
@@ -54,6 +54,7 @@ class Services:
     ledger: Ledger | None = None
     privacy: Privacy | None = None
     secrets: Secrets | None = None
+    auditing: Auditing | None = None
     models: Models | None = None
     bench: Bench | None = None
     evaluating: Evaluating | None = None

@@ -42,6 +42,7 @@ COMMANDS = {
     "inbox": "Read messages, or see those still on their way",
     "ledger": "What left this device, exactly",
     "privacy": "What may leave, for whom and in which form",
+    "audit": "What may be reached and seen, and a test of the guard",
     "lock": "Close the data until it is unlocked",
     "unlock": "Open the data with the passphrase",
     "key": "The device's key: passphrase, rotation",

@@ -86,7 +86,7 @@ class Doctor:
         report = await self._ledger.verify()
         if report.ok:
             return [Check(name="ledger", state="ok", text=f"{report.entries} entries, chain intact")]
-        found = "; ".join(report.problems[:3])
+        found = "; ".join([*report.problems, *report.disputes][:3])
         return [Check(name="ledger", state="problem", text=found, hint="See: kith ledger verify")]
 
     async def _look_at_engine(self) -> list[Check]:

@@ -27,7 +27,6 @@ from node.daemon.doctor import MISSING_KEY
 from node.daemon.door import Door, Ending
 from node.daemon.evaluation import Evaluating
 from node.daemon.lan import lan_addresses
-from node.daemon.messages import Messages
 from node.daemon.metrics import Metrics, MetricSources
 from node.daemon.net_desk import NetDesk
 from node.daemon.pairing import Pairing
@@ -38,7 +37,7 @@ from node.identity.keystore import Identity
 from node.identity.pair import PairingDriver
 from node.net.addresses import parse
 from node.paths import Paths
-from node.store import approvals, mail, settings, usage
+from node.store import approvals, intents, mail, settings, usage
 from node.store.database import Database
 from node.store.schema import INDEX, KITH
 from node.store.usage import DayUsage
@@ -54,6 +53,7 @@ REFRESH_S = 1.0
 RETRY_S = 30.0
 ADVERT_EVERY = 5
 GOODBYE_S = 1.0
+GOODBYE_IN_A_HURRY_S = 0.3  # it has left by then; a peer that does not answer it is not waited for
 LISTEN_WAIT_S = 3.0
 CLOSE_S = 5.0
 # a message's entry stays open until it is delivered
@@ -194,7 +194,7 @@ class Node:
             else:       # to be locked is urgent; peers are told and go on elsewhere
                 parts.serving.withdraw()
                 await parts.inference.drain(0)
-            with trio.move_on_after(GOODBYE_S):
+            with trio.move_on_after(GOODBYE_IN_A_HURRY_S if self._hurried.is_set() else GOODBYE_S):
                 await parts.networking.leave("shutdown")
             parts.credentials.forget()
             await parts.upkeep.close()
@@ -268,12 +268,11 @@ class Node:
         services.ledger = parts.ledger_desk
         services.privacy = parts.privacy_desk
         services.secrets = SecretsDesk(parts.credentials)
+        services.auditing = parts.auditor
         services.models = parts.shelf
         services.bench = Bench(parts.engine)
         services.evaluating = Evaluating(parts.engine, parts.history.load)
-        services.messages = Messages(
-            database, parts.outbox, parts.deliverer, parts.roster, parts.desk, composition.clock
-        )
+        services.messages = parts.messages
         services.searching = parts.searching
         services.conversations = parts.conversations
 
@@ -351,9 +350,12 @@ class Node:
 
     async def _read_figures(self, parts: Parts, database: Database) -> None:
         self._waiting = await database.read(mail.waiting)
+        queued = await database.read(intents.counts)
         entries, left, kept_back = await parts.ledger_desk.today()
         health = await _health(parts)
         self._control.figures = Figures(
+            waiting_requests=sum(queued.get(state, 0) for state in intents.LIVE),
+            undecided_requests=queued.get("needs_consent", 0), new_answers=queued["new"],
             queued_messages=sum(self._waiting.values()), left_entries=entries, left_bytes=left, kept_back=kept_back,
             model=health.model.name if health and health.model else None,
             model_state=health.state if health else "unknown",

@@ -8,23 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, date
 from functools import partial
 
-import trio
-
-from node.agent.gate import load_gate
 from node.agent.loop import Agent
-from node.agent.readers.windows import Locale
-from node.agent.records import StoredConversations, StoredJournal
-from node.agent.skills.book_meeting import BookMeeting
-from node.agent.skills.registry import Skills
-from node.agent.skills.see_availability import SeeAvailability
-from node.agent.skills.work_out import WorkOut
-from node.agent.tools.builtin import builtin_tools
-from node.agent.turn import AgentParts, AgentSettings
 from node.api.events import Events
 from node.api.questions import Questions
 from node.clock import new_id
 from node.config import Config, set_value
 from node.daemon.adverts import Adverts
+from node.daemon.agent_parts import build_agent
 from node.daemon.answers import Answers
 from node.daemon.audit import Auditor
 from node.daemon.audit_parts import build_audit
@@ -42,16 +32,16 @@ from node.daemon.hub import HubDesk
 from node.daemon.lan import own_and_gateway
 from node.daemon.ledger import LedgerDesk
 from node.daemon.ledger_upkeep import LedgerUpkeep
-from node.daemon.local_model import OwnModel
 from node.daemon.logind import LogindBlocker
 from node.daemon.machine_sleep import AwakeWhileServing, SleepWatch
 from node.daemon.mapping import Mapping
+from node.daemon.messages import Messages
 from node.daemon.mode_desk import ModeDesk
 from node.daemon.model_copies import CatalogueFiles, CopyDesk
 from node.daemon.models import ModelShelf
 from node.daemon.networking import Networking, Wiring
 from node.daemon.outside import Outside
-from node.daemon.owner import APPROVAL_DEADLINE_S, OwnerDesk
+from node.daemon.owner import OwnerDesk
 from node.daemon.owner_sources import open_sources
 from node.daemon.peers import Roster
 from node.daemon.privacy_desk import PrivacyDesk
@@ -59,7 +49,7 @@ from node.daemon.privacy_parts import build_privacy, build_receipts
 from node.daemon.queue_parts import QueueParts, build_queue
 from node.daemon.reaching import Reaching
 from node.daemon.readiness import Readiness
-from node.daemon.reminding import QuietHours, Reminding
+from node.daemon.reminding import Reminding
 from node.daemon.restarted import Restarted
 from node.daemon.searching import Openings, PassageGuard, QueryDesk, Searching
 from node.daemon.self_test import NULL_PEER
@@ -125,6 +115,7 @@ class Parts:
     spot_checks: SpotChecks
     deliverer: Deliverer
     outbox: Outbox
+    messages: Messages
     agent: Agent
     conversations: Conversations
     ledger: Ledger
@@ -268,33 +259,6 @@ def build_parts(
         lambda: mode_desk.battery() is not None)
     thinker.legs.note_answer = spot_checks.note
     mode_desk.on_change = roster.on_offer = queued.queue.changed
-    reminding = Reminding(
-        database, clock, QuietHours(settings.reminders.quiet, owner_zone(settings.sources.time_zone)), events.publish,
-        queued.notices.tell,
-    )
-    registry = builtin_tools(
-        calendars=sources.calendars, contacts=sources.contacts, notes=sources.notes, files=sources.files, peers=roster,
-        clock=clock, reminders=reminding,
-    )
-
-    async def names() -> tuple[str, ...]:
-        return tuple(await trio.to_thread.run_sync(sources.contacts.names))
-
-    agent = Agent(
-        AgentParts(
-            registry=registry,
-            skills=Skills((BookMeeting(sources.calendars), SeeAvailability(sources.calendars), WorkOut())),
-            embedder=scan, gate=load_gate(),
-            names=names, thinker=queued.drafting, approver=desk, journal=StoredJournal(database, clock),
-            conversations=StoredConversations(database, clock, entropy), clock=clock, new_id=fresh_id,
-            model=OwnModel(engine, fresh_id),
-        ),
-        AgentSettings(
-            locale=Locale(owner_zone(settings.sources.time_zone)), node_name=name,
-            approval_deadline_s=APPROVAL_DEADLINE_S,
-        ),
-    )
-
     fts = FtsIndex(index)
     folders = SearchableFolders()
     indexer = Indexer(folders, fts)
@@ -303,6 +267,13 @@ def build_parts(
     guard = PassageGuard(egress, roster, desk)
     deliverer = Deliverer(
         database, egress, lambda peer_id: networking.open_channel(peer_id, MAIL), roster.view, clock
+    )
+    outbox = Outbox(database, egress, clock, entropy)
+    messages = Messages(database, outbox, deliverer, roster, desk, clock)
+    acting = build_agent(
+        settings=settings, sources=sources, database=database, roster=roster, engine=engine, scan=scan,
+        thinker=queued.drafting, desk=desk, messages=messages, events=events, notice=queued.notices.tell, clock=clock,
+        entropy=entropy, new_id=fresh_id,
     )
     pair = PairSlot()
 
@@ -357,12 +328,12 @@ def build_parts(
     return Parts(
         engine=engine, scan=scan, detecting=detecting, gate=gate, networking=networking, mode_desk=mode_desk,
         roster=roster, serving=serving, adverts=adverts, spot_checks=spot_checks,
-        deliverer=deliverer, outbox=Outbox(database, egress, clock, entropy), agent=agent,
+        deliverer=deliverer, outbox=outbox, messages=messages, agent=acting.agent,
         conversations=conversations, ledger=ledger, decisions=privacy.decisions,
         credentials=credentials,
         privacy_desk=privacy_desk,
         auditor=build_audit(
-            privacy, paths=paths, settings=settings, registry=registry, desk=privacy_desk, grants=grant_desk,
+            privacy, paths=paths, settings=settings, registry=acting.registry, desk=privacy_desk, grants=grant_desk,
             credentials=credentials, sources=sources, entropy=entropy, own_id=identity.peer_id,
         ),
         ledger_desk=LedgerDesk(
@@ -376,9 +347,9 @@ def build_parts(
         grant_desk=grant_desk, inference=inference,
         explainer=Explainer(thinker, engine, roster, lambda: networking.mode),
         readiness=Readiness(engine, clock, fresh_id), outside=outside,
-        upkeep=upkeep, reminding=reminding, traffic=egress.traffic, waking=waking,
+        upkeep=upkeep, reminding=acting.reminding, traffic=egress.traffic, waking=waking,
         reaching=reaching, discovering=discovering, mapping=mapping,
         receipts=receipts, queued=queued, answers=answers,
-        restarted=Restarted(database, answers, thinker, agent, name),
-        history=HistoryCases(database, registry, owner_zone(settings.sources.time_zone)),
+        restarted=Restarted(database, answers, thinker, acting.agent, name),
+        history=HistoryCases(database, acting.registry, owner_zone(settings.sources.time_zone)),
     )

@@ -5,7 +5,8 @@ that dials the service asks for it by its handle. The guard refuses every text t
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import trio
@@ -119,6 +120,16 @@ class CredentialStore:
             await self._database.write(table.used, name, now_ms)
             self._facts[name] = SecretFacts(name, purpose, facts.added_ms, now_ms)
         return self._values[name]
+
+    @contextmanager
+    def also_known(self, value: str) -> Iterator[None]:
+        """Treat one more value as stored while this lasts, in memory only: for a test of the guard."""
+        before = self._known
+        self._known = KnownSecrets([*self._values.values(), value])
+        try:
+            yield
+        finally:
+            self._known = before
 
     def holds(self, text: str) -> bool:
         """Whether a stored value stands in the text. Raises GuardFailed before load()."""
