@@ -40,6 +40,7 @@ from protocol.inference import (
     ErrorCode,
     InferRequest,
     Output,
+    ProgressState,
     ProposeCall,
     ProviderMachine,
     RefusalCode,
@@ -183,6 +184,7 @@ class _Session:
         self._served: InferRequest | None = None
         self._admitted = False
         self._claim: Claim | None = None
+        self._prompt_done = 0
         self._tells_ids = self._proposed = False
 
     async def run(self) -> None:
@@ -334,7 +336,10 @@ class _Session:
                 await self._feed(Report("prefill" if prompt_tokens else "loading", prompt_total=prompt_tokens))
                 return not await self._hindered(await claim.read(spent))
             case Reading(prompt_done, prompt_total):
-                await self._feed(Report("prefill", 0, prompt_done, prompt_total, claim.tokens_out))
+                # while others' prompts are read this one stands in a line, and a queue may stand still for longer
+                waits, self._prompt_done = prompt_done <= self._prompt_done, max(prompt_done, self._prompt_done)
+                state: ProgressState = "queued" if waits else "prefill"
+                await self._feed(Report(state, int(waits), prompt_done, prompt_total, claim.tokens_out))
             case Piece(text, token_ids, thought):
                 self._tells_ids = self._tells_ids or bool(token_ids)
                 tokens = len(token_ids) if self._tells_ids else int(bool(text or thought))

@@ -130,7 +130,7 @@ class Scheduler:
                 self._memory.checkpoint(slot)
             if slot.answer is not None and slot.noted < len(slot.tokens) == len(slot.answer.prompt):
                 self._memory.note(slot)     # others may begin like it while it is being answered
-        events += self._reading(batch)
+        events += self._reading()
         for slot, added in batch:
             if slot.row >= 0 and slot.answer is not None:
                 events += self._sample(slot, slot.answer, len(added))
@@ -162,13 +162,13 @@ class Scheduler:
                 events += [(answer.request_id, started), *self._shown(answer)]
         return [*events, *self._positions()] if left else events
 
-    def _reading(self, batch: list[tuple[Slot, list[int]]]) -> Events:
-        """How far those are whose prompt is being read; whoever waits for them at a distance wants to see it move."""
+    def _reading(self) -> Events:
+        """How far those are whose prompt is being read, also while it is the turn of others: whoever waits for them at
+        a distance wants to see that it moves."""
         events: Events = []
         now_s = self._now_s()
-        for slot, _ in batch:
-            answer = slot.answer
-            if answer is None or answer.pending is not None:
+        for slot, answer in self._busy():
+            if answer.pending is not None:
                 continue
             if slot.unread and now_s >= answer.told_s + _READING_EVERY_S:
                 answer.told_s = now_s

@@ -9,7 +9,19 @@ import trio
 from memory_channel import ALICE, BOB, TestClearance, memory_channels
 
 from offload.client import AnswerBroken, AnswerRefused, ThoughtArrived, ask_peer
-from offload.ports import Failed, Finished, Message, ModelInfo, PastCall, Piece, Queued, Started, ToolCall, Usage
+from offload.ports import (
+    Failed,
+    Finished,
+    Message,
+    ModelInfo,
+    PastCall,
+    Piece,
+    Queued,
+    Reading,
+    Started,
+    ToolCall,
+    Usage,
+)
 from offload.quota import QuotaBook
 from offload.server import InferenceServer
 from protocol.content import content_texts
@@ -522,3 +534,15 @@ async def test_reviewing_a_narrowed_grant_ends_what_no_longer_fits_and_nothing_e
 
     done = await During(pair, 1.05, review).run()
     assert done.failure.reason == "narrowed"
+
+
+async def test_a_prompt_that_waits_for_others_to_be_read_stands_in_a_line(autojump_clock):
+    """Four long prompts on one machine: each asker is told of a queue, and does not take it for a stall."""
+    waiting = [item for _ in range(20) for item in (Reading(512, 2000), 0.5)]
+    pair = Pair([Started(2000, 0, DIGEST), 0.3, Reading(512, 2000), 0.5, *waiting, Reading(1024, 2000), 0.5,
+                 *ANSWER[1:]])
+    assert (await pair.ask()).finish_reason == "stop"
+    stuck = Pair([Started(2000, 0, DIGEST), 0.3, Reading(512, 2000), 20.0, *ANSWER[1:]])
+    with pytest.raises(AnswerBroken) as broken:  # the control: an engine that says nothing is none that waits
+        await stuck.ask()
+    assert broken.value.reason == "stalled"
