@@ -6,8 +6,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from embedded_model import MODEL_NAME, model_path
 from fake_hub import fake_hub
-from gguf_files import make_gguf
+from gguf_files import make_adapter, make_gguf
 from running_nodes import cli
 
 from node.cli.demo.nodes import DemoNode
@@ -61,3 +62,26 @@ def test_add_show_choose_and_remove(home, tmp_path):
         assert say(node, "models", "remove", "mine", "--yes")[0] == 0
         assert cli(node, "models", "info", "mine").returncode == 7
         assert say(node, "ledger", "verify")[1]["ok"]
+
+
+@pytest.mark.model
+def test_an_adapter_beside_its_model(home, tmp_path):
+    model_path()
+    fits = make_adapter(tmp_path / "calm.gguf")
+    strange = make_adapter(tmp_path / "wide.gguf", width=640)
+    with DemoNode("solo", home) as node:
+        node.start()
+        code, refused = say(node, "models", "add", str(strange))
+        assert (code, refused["error"]["code"]) == (1, "adapter_alone")
+        code, added = say(node, "models", "add", str(fits))
+        assert (code, [(one["name"], one["base"]) for one in added["items"]]) == (0, [("calm", MODEL_NAME)])
+        assert f"adapter for {MODEL_NAME}" in cli(node, "models").stdout
+        shown = cli(node, "models", "info", "calm").stdout
+        assert "LoRA" in shown and "chat template" not in shown
+        assert say(node, "models", "use", "calm")[0] == 0
+        code, listed = say(node, "models")
+        assert [one["name"] for one in listed["items"] if one["default"]] == [MODEL_NAME, "calm"]
+        assert say(node, "ask", "--local", "Write one sentence about the sea.")[0] == 0
+        assert say(node, "models", "remove", "calm", "--yes")[0] == 0
+        code, listed = say(node, "models")
+        assert [one["name"] for one in listed["items"] if one["default"]] == [MODEL_NAME]
