@@ -47,7 +47,8 @@ def check_call(spec: ToolSpec, provenance: Mapping[str, Provenance], task: Task,
     arguments = tuple(
         Argument(name, _LABELS[provenance[name].origin] if name in provenance else context) for name in spec.params
     )
-    return rule(Proposal(spec.name, _REACH[spec.kind], arguments), task, context)
+    reach = Reach.SEND if spec.sends else _REACH[spec.kind]
+    return rule(Proposal(spec.name, reach, arguments), task, context)
 
 
 def cautions(ruling: Ruling) -> tuple[str, ...]:

@@ -51,6 +51,11 @@ class Agent:
         self._actor = Actor(parts, self.approvals)
         self._reasoner = Reasoner(parts)
 
+    @property
+    def skills(self) -> Skills:
+        """What it can do in several steps."""
+        return self._parts.skills
+
     async def start(self) -> int:
         """Finish what a crash interrupted; how many writes that were. Call once before the first ask."""
         return len(await self.approvals.finish_interrupted())

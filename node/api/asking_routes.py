@@ -32,6 +32,7 @@ class AskingRoutes:
             ("POST", "/v1/ask", self.ask),
             ("POST", "/v1/offload/explain", self.explain),
             ("POST", "/v1/undo", self.undo),
+            ("GET", "/v1/skills", self.skills),
             ("GET", "/v1/questions", self.questions),
             ("POST", "/v1/questions/{id:str}", self.answer),
             ("GET", "/v1/answers", self.answers),
@@ -55,6 +56,9 @@ class AskingRoutes:
 
     async def explain(self, request: Request) -> Any:
         return await self._at.part("offloading").explain(read_body(request, AskInput))
+
+    async def skills(self, _: Request) -> Any:
+        return self._at.part("asking").skills()
 
     async def undo(self, _: Request) -> Any:
         return await self._at.part("asking").undo()

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from node.api.agent_views import SkillView
 from node.api.machine_views import WakeView
 from node.api.mode_views import ModeView
 from node.api.views import (
@@ -126,6 +127,10 @@ class Asking(Protocol):
 
     async def undo(self) -> UndoView:
         """Take back the last write."""
+        ...
+
+    def skills(self) -> list[SkillView]:
+        """What it can do in several steps."""
         ...
 
 

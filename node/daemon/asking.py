@@ -10,6 +10,7 @@ from collections.abc import Callable
 from node.agent.events import Answered, Event
 from node.agent.loop import Agent
 from node.agent.ports import AUTO, LOCAL, AskRequest
+from node.api.agent_views import SkillView
 from node.api.ports import AskInput, Emit
 from node.api.views import UndoView
 from node.daemon.answers import Answers
@@ -21,6 +22,8 @@ from node.errors import UsageError
 from node.privacy.labels import Confidentiality, Integrity, Labeled
 
 __all__ = ["Asking"]
+
+SHOWN_EXAMPLES = 2
 
 
 class Asking:
@@ -36,6 +39,13 @@ class Asking:
         self._queue = queue
         self._answers = answers
         self._new_id = new_id
+
+    def skills(self) -> list[SkillView]:
+        """What the agent can do in several steps."""
+        return [
+            SkillView(name=one.name, description=one.description, examples=list(one.examples[:SHOWN_EXAMPLES]))
+            for one in self._agent.skills
+        ]
 
     async def ask(self, request: AskInput, emit: Emit) -> None:
         """Run one request; the agent's own last event is the answer. Raises UsageError for options that exclude each

@@ -4,8 +4,10 @@ Must not know streams or how a message is delivered.
 """
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime
 
+from node.agent.tools.messages import ReceivedMessage
 from node.api.views import InboxMessage, OutboxMessage, SentView
 from node.clock import Clock, from_ms, to_ms
 from node.daemon.owner import OwnerDesk
@@ -60,6 +62,27 @@ class Messages:
             )
             for row in rows
         ]
+
+    # -- for the agent's tools: node.agent.tools.messages.Postbox --
+
+    async def peers(self) -> Sequence[str]:
+        """Names of those who can be written to."""
+        return [self._roster.name_of(peer_id) for peer_id, _ in self._roster.known()]
+
+    async def send_once(self, message_id: str, to: str, text: str, *, owners_words: bool) -> None:
+        """Queue one durably under this id. Raises KithError."""
+        peer_id = self._roster.find(to)
+        peer = await self._roster.view(peer_id)
+        if peer is None:
+            raise UnknownPeer
+        await self._outbox.put(peer, text, self._desk, message_id=message_id, owners_words=owners_words)
+        self._deliverer.queued(peer_id)
+
+    async def received(self, *, limit: int, sender: str | None = None) -> Sequence[ReceivedMessage]:
+        """The newest first."""
+        rows = await self._database.read(mail.inbox, limit=limit if sender is None else 1000)
+        found = [ReceivedMessage(self._roster.name_of(row.peer_id), row.body, from_ms(row.received_ms)) for row in rows]
+        return [one for one in found if sender is None or one.sender == sender][:limit]
 
     async def outbox(self, limit: int) -> list[OutboxMessage]:
         """Newest first, with state."""

@@ -11,7 +11,7 @@ from node.mail.entries import close_entry
 from node.mail.errors import MessageTooLong, NothingToSend
 from node.privacy.consent import ConsentAsker
 from node.privacy.egress import Egress, Part
-from node.privacy.labels import owner_text
+from node.privacy.labels import Confidentiality, Integrity, Labeled, owner_text
 from node.privacy.policy import PeerView, Purpose
 from node.store import mail
 from node.store.database import Database
@@ -33,8 +33,12 @@ class Outbox:
         self._clock = clock
         self._entropy = entropy
 
-    async def put(self, peer: PeerView, body: str, ask: ConsentAsker) -> OutboxRow:
-        """The durable row of one new message.
+    async def put(
+        self, peer: PeerView, body: str, ask: ConsentAsker, *, message_id: str | None = None, owners_words: bool = True,
+    ) -> OutboxRow:
+        """The durable row of one new message. message_id: the same again gives the row that is there; None: a new one.
+
+        owners_words: the owner typed them; what anything else composed may hold no personal value.
 
         Raises MailError for a text that is no message, and EgressDenied when the guard or the owner says no; nothing is
         queued then.
@@ -43,7 +47,10 @@ class Outbox:
             raise NothingToSend
         if len(body) > limits.MAX_MAIL_CHARS:
             raise MessageTooLong(f"The message has {len(body)} characters and {limits.MAX_MAIL_CHARS} are allowed.")
-        message_id = new_id(self._entropy)
+        if message_id is not None and (known := await self._database.read(mail.find, message_id)) is not None:
+            return known
+        message_id = message_id or new_id(self._entropy)
+        text = owner_text(body) if owners_words else Labeled(body, Confidentiality.PUBLIC, Integrity.LOCAL, "agent")
         now_ms = to_ms(self._clock.now())
         expires_ms = now_ms + KEEP // timedelta(milliseconds=1)
 
@@ -63,9 +70,9 @@ class Outbox:
             purpose=Purpose.MAIL,
             conversation=message_id,
             request_id=message_id,
-            parts=(Part("mail", owner_text(body)),),
+            parts=(Part("mail", text),),
             ask=ask,
-            why="a message you wrote",
+            why="a message you wrote" if owners_words else "a message that the agent composed",
             together_with=enqueue,
         )
         row = await self._database.read(mail.find, message_id)

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from node.agent.effects import Approval, Effect, JournalEntry, Json
-from node.agent.ports import Event, Message, ThinkJob, ThinkResult, TurnRecord
+from node.agent.events import Event
+from node.agent.ports import Message, ThinkJob, ThinkResult, TurnRecord
 from node.privacy.labels import ConversationLabel, Label
 
 

@@ -11,15 +11,13 @@ import agent_bank as bank
 import pytest
 import trio
 from agent_memory import Events, FixedClock, MemoryConversations, MemoryJournal, Owner, Thoughts
+from memory_postbox import MemoryPostbox
 from reminder_memory import MemoryReminders
 
 from node.agent.gate import load_gate
 from node.agent.loop import Agent
 from node.agent.ports import Answer, AskRequest, LocalModel
-from node.agent.skills.book_meeting import BookMeeting
-from node.agent.skills.registry import Skills
-from node.agent.skills.see_availability import SeeAvailability
-from node.agent.skills.work_out import WorkOut
+from node.agent.skills.builtin import builtin_skills
 from node.agent.tools.builtin import builtin_tools
 from node.agent.turn import AgentParts, AgentSettings
 from node.sources.ics import Calendars
@@ -64,6 +62,7 @@ class World:
     clock: FixedClock
     events: Events
     reminders: MemoryReminders
+    postbox: MemoryPostbox
 
     async def ask(self, text: str, **more: Any) -> Answer:
         return await self.agent.ask(AskRequest(text, **more), self.events)
@@ -93,15 +92,16 @@ def fill_folder(root: Path) -> None:
 def world(
     root: Path, *, owner: Owner | None = None, thoughts: Thoughts | None = None, model: LocalModel | None = None,
     embedder: Any = None, journal: MemoryJournal | None = None, conversations: MemoryConversations | None = None,
+    peers: Sequence[str] = ("dana", "home-pc", "priya-phone"),
 ) -> World:
     """An agent over the folder; fill it once with fill_folder."""
-    clock, reminders = FixedClock(bank.NOW), MemoryReminders()
+    clock, reminders, postbox = FixedClock(bank.NOW), MemoryReminders(), MemoryPostbox(*peers)
     contacts = Contacts(root / "contacts")
     calendars = Calendars(root / "calendars", bank.ZONE, people=contacts.names)
     registry = builtin_tools(
         calendars=calendars, contacts=contacts, notes=NoteFolder(root / "notes"),
         files={"files": NoteFolder(root / "files", suffixes=None)}, peers=NoPeers(), clock=clock,
-        reminders=reminders,
+        reminders=reminders, postbox=postbox,
     )
     owner, thoughts = owner or Owner(), thoughts or Thoughts()
     journal, conversations = journal or MemoryJournal(), conversations or MemoryConversations()
@@ -110,10 +110,12 @@ def world(
     async def names() -> Sequence[str]:
         return await trio.to_thread.run_sync(contacts.names)
 
-    skills = Skills([BookMeeting(calendars), SeeAvailability(calendars), WorkOut()])
+    skills = builtin_skills(
+        calendars=calendars, notes=NoteFolder(root / "notes"), reminders=reminders, postbox=postbox, model=model,
+    )
     parts = AgentParts(
         registry, skills, embedder or StaticEmbedder(), load_gate(), names, thoughts, owner, journal,
         conversations, clock, lambda: f"r{next(numbers)}", model,
     )
     agent = Agent(parts, AgentSettings(bank.LOCALE, "phone"))
-    return World(agent, root, journal, conversations, owner, thoughts, clock, Events(), reminders)
+    return World(agent, root, journal, conversations, owner, thoughts, clock, Events(), reminders, postbox)

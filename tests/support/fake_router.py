@@ -63,7 +63,7 @@ def pass_on(wan: str, host: str, port: int, *, on: bool) -> None:
     if on:
         rules += f"""
         table ip mapped {{
-            chain dst {{
+            chain inbound {{
                 type nat hook prerouting priority -100
                 iifname "{wan}" tcp dport {port} dnat to {host}:{port}
             }}

@@ -85,7 +85,8 @@ class Skill(Protocol):
 
     @property
     def examples(self) -> tuple[str, ...]:
-        """At least 8 sentences that ask for it, where it claims a tool."""
+        """Sentences that ask for it: at least 8 where it claims a tool, for they count in the choice; two or more for the
+        owner to read otherwise."""
         ...
 
     @property

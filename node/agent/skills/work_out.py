@@ -26,7 +26,7 @@ class WorkOut:
     name = "work_out"
     description = "Work out sums and convert units"
     claims: tuple[str, ...] = ()
-    examples: tuple[str, ...] = ()
+    examples = ("what is 15% of 80?", "3 miles in km")
     cues: tuple[str, ...] = ()
 
     def takes(self, tool: str, reading: Reading) -> bool:

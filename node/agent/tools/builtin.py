@@ -8,6 +8,7 @@ from node.agent.tools.calendar_create import CalendarCreate
 from node.agent.tools.clock import ClockNow
 from node.agent.tools.contacts import ContactLookup
 from node.agent.tools.files import FileRead, FileSearch
+from node.agent.tools.messages import MessageRead, MessageSend, Postbox
 from node.agent.tools.notes import NoteRead, NoteSearch, NoteWrite
 from node.agent.tools.peers import PeerDirectory, PeersList
 from node.agent.tools.registry import ReadTool, Registry, WriteTool
@@ -21,12 +22,15 @@ __all__ = ["builtin_tools"]
 
 def builtin_tools(
     *, calendars: Calendars, contacts: Contacts, notes: NoteFolder, files: Mapping[str, NoteFolder],
-    peers: PeerDirectory, clock: Clock, reminders: ReminderBook | None = None,
+    peers: PeerDirectory, clock: Clock, reminders: ReminderBook | None = None, postbox: Postbox | None = None,
 ) -> Registry:
-    """All tools. files: folders of plain text by the name the owner calls them, made with suffixes=None. reminders:
-    None on a node that keeps none."""
+    """All tools. files: folders of plain text by the name the owner calls them, made with suffixes=None. reminders,
+    postbox: None on a node that has none."""
     reminding: tuple[ReadTool | WriteTool, ...] = () if reminders is None else (
         ReminderSet(reminders), ReminderList(reminders), ReminderCancel(reminders),
+    )
+    messaging: tuple[ReadTool | WriteTool, ...] = () if postbox is None else (
+        MessageSend(postbox), MessageRead(postbox),
     )
     return Registry((
         ClockNow(),
@@ -35,5 +39,5 @@ def builtin_tools(
         NoteRead(notes), NoteSearch(notes), NoteWrite(notes),
         FileRead(files), FileSearch(files),
         PeersList(peers),
-        *reminding,
+        *reminding, *messaging,
     ))

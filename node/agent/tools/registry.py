@@ -57,6 +57,8 @@ class ToolSpec:
     kind: ToolKind
     cues: tuple[str, ...] = ()
     """Words (lower case) that speak for this tool."""
+    sends: bool = False
+    """True when something reaches somebody else."""
     objects: tuple[str, ...] = ()
     """For a destructive tool: what it removes. One of these words must be said, or the request is about another thing.
     Empty: anything may be meant."""
