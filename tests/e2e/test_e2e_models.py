@@ -65,6 +65,7 @@ def test_add_show_choose_and_remove(home, tmp_path):
 
 
 @pytest.mark.model
+@pytest.mark.soak
 def test_an_adapter_beside_its_model(home, tmp_path):
     model_path()
     fits = make_adapter(tmp_path / "calm.gguf")

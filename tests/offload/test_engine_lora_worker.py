@@ -37,7 +37,7 @@ def admit(adapter: Path, base: str) -> None:
 
 
 def question(**more: Any) -> GenerateRequest:
-    return asked(QUESTION, **({"max_tokens": 16} | more))
+    return asked(QUESTION, **({"max_tokens": 8} | more))
 
 
 def cached(events: list[Event]) -> int:
@@ -99,6 +99,7 @@ async def test_askers_with_different_adapters_at_once_get_their_own_answers(fold
         assert found == {name: [text, text] for name, text in alone.items()}
 
 
+@pytest.mark.soak
 async def test_an_adapter_added_later_is_known_to_a_worker_that_was_there_before(folders: list[Path]) -> None:
     async with running_engine(folders, limits=LIMITS) as engine:
         before = text_of(await collect(engine, question()))
