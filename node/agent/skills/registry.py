@@ -85,8 +85,8 @@ class Skill(Protocol):
 
     @property
     def examples(self) -> tuple[str, ...]:
-        """Sentences that ask for it: at least 8 where it claims a tool, for they count in the choice; two or more for the
-        owner to read otherwise."""
+        """Sentences that ask for it: at least 8 where it claims a tool, for they count in the choice; otherwise two or
+        more for the owner to read."""
         ...
 
     @property
