@@ -54,6 +54,8 @@ class RelayLimits:
     """Both directions of one circuit together."""
     idle_s: float = 120.0
     """A circuit that carries nothing for this long is dead: the ends ping each other every 30 s."""
+    review_s: float = 0.25
+    """How often a circuit that carries nothing is checked against the grants of its ends."""
     message_s: float = 4.0
     """For one message of the exchange before a circuit stands."""
     max_used: int = 3

@@ -176,12 +176,15 @@ class RelayService:
             await self._answer(
                 stream, HopReply(Status.OK, duration_s=limits.circuit_s, data_bytes=limits.circuit_bytes)
             )
-            outcome = await _Carrier(stream, far, account, limits).run()
+            outcome = await _Carrier(stream, far, account, limits, lambda: self._may_go_on(seen)).run()
         finally:
             if far is not None:
                 far.abort("the circuit is over")
             with trio.CancelScope(shield=True):
                 await account.close(outcome)
+
+    def _may_go_on(self, seen: CircuitSeen) -> bool:
+        return self._policy.carries_for(seen.caller) and self._policy.carries_for(seen.called)
 
     async def _call(self, seen: CircuitSeen) -> PeerStream | None:
         """The stream to the peer that is called, once it has agreed; None when it has not."""
@@ -202,22 +205,27 @@ class RelayService:
 
 
 class _Carrier:
-    """Two streams, joined until either end is done or a limit is reached."""
+    """Two streams, joined until either end is done, a limit is reached, or an end may not use this relay any more."""
 
-    def __init__(self, near: PeerStream, far: PeerStream, account: Account, limits: RelayLimits) -> None:
+    def __init__(
+        self, near: PeerStream, far: PeerStream, account: Account, limits: RelayLimits, may_go_on: Callable[[], bool]
+    ) -> None:
         self._near = near
         self._far = far
         self._account = account
         self._limits = limits
+        self._may_go_on = may_go_on
         self._left_bytes = limits.circuit_bytes
         self._outcome = "end"
         self._ending = False
+        self._copying = 2
 
     async def run(self) -> str:
         with trio.move_on_after(self._limits.circuit_s) as whole:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._copy, self._near, self._far, nursery.cancel_scope)
                 nursery.start_soon(self._copy, self._far, self._near, nursery.cancel_scope)
+                nursery.start_soon(self._watch, nursery.cancel_scope)
         if whole.cancelled_caught:
             self._outcome = "limit"
         if self._outcome != "end":
@@ -225,19 +233,34 @@ class _Carrier:
             self._far.abort("the circuit is over")
         return self._outcome
 
+    async def _watch(self, scope: trio.CancelScope) -> None:
+        """A grant that is taken back ends a circuit that carries nothing just now, too."""
+        while self._may_go_on() and self._copying:  # noqa: ASYNC110 - grants and clocks announce nothing
+            await trio.sleep(self._limits.review_s)
+        if self._copying:
+            self._outcome = "revoked"
+        scope.cancel()
+
     async def _copy(self, source: PeerStream, sink: PeerStream, scope: trio.CancelScope) -> None:
         try:
             while self._left_bytes > 0:
                 data = await source.read(_CHUNK_BYTES, deadline_s=self._limits.idle_s)
                 data = data[: max(0, self._left_bytes)]  # the other direction may have used it up meanwhile
                 self._left_bytes -= len(data)
+                if not self._may_go_on():
+                    self._outcome = "revoked"
+                    scope.cancel()
+                    return
                 await sink.write(data)
                 self._account.add(data)
             self._outcome = "limit"
         except ChannelClosed:
             self._ending = True
+            self._copying -= 1
             with suppress(ProtocolError):
                 await sink.close_write()
+            if not self._copying:
+                scope.cancel()
             return  # the other direction may go on
         except ProtocolError:
             self._outcome = "end" if self._ending else "lost"

@@ -215,6 +215,32 @@ async def test_a_circuit_is_cut_at_its_byte_limit() -> None:
         assert len(three.policy.accounts[0].data) <= 300_000
 
 
+@pytest.mark.parametrize("end", ["near", "far"])
+async def test_a_grant_that_is_taken_back_cuts_a_running_circuit_also_an_idle_one(end: str) -> None:
+    async with around_a_relay(limits()) as three:
+        await three.near.network.connect(three.far.peer_id, [], timeout_s=5)
+        stream = await three.near.network.open(three.far.peer_id, ECHO, timeout_s=5)
+        await say(stream, b"half a sentence")
+        three.policy.carries.discard(getattr(three, end).peer_id)
+        await until(lambda: three.policy.accounts[0].outcome is not None)
+        assert three.policy.accounts[0].outcome == "revoked"
+        assert await read_all(stream) == (0, ChannelLost)
+        assert three.relay.peer_id in three.near.network.connected()  # what is not relayed goes on
+
+
+async def test_not_a_byte_is_carried_after_a_grant_was_taken_back() -> None:
+    async with around_a_relay(limits(review_s=60.0)) as three:
+        await three.near.network.connect(three.far.peer_id, [], timeout_s=5)
+        stream = await three.near.network.open(three.far.peer_id, SINK, timeout_s=5)
+        await stream.write(b"x" * 1000)
+        await until(lambda: len(three.policy.accounts[0].data) > 1000)
+        three.policy.carries.clear()
+        carried = len(three.policy.accounts[0].data)
+        await stream.write(b"x" * 1000)
+        await until(lambda: three.policy.accounts[0].outcome == "revoked")
+        assert len(three.policy.accounts[0].data) == carried
+
+
 async def test_a_circuit_is_cut_at_its_time_limit() -> None:
     async with around_a_relay(limits(circuit_s=1)) as three:
         await three.near.network.connect(three.far.peer_id, [], timeout_s=5)
