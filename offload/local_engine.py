@@ -101,7 +101,7 @@ class LocalEngine:
     async def count_tokens(self, prompt: Prompt, *, model: str | None = None) -> int:
         """How many tokens this prompt takes; starts the model's worker when necessary. Raises EngineError."""
         check_prompt(prompt)
-        return await (await self._host_for(model)).count(prompt)
+        return await (await self._host_for(model)).errands.count(prompt)
 
     async def embed(self, texts: Sequence[str], *, model: str | None = None) -> list[list[float]]:
         """A vector of length 1 for each text, from the model's hidden states; long texts are cut at 512 tokens.
@@ -109,14 +109,14 @@ class LocalEngine:
         Raises EngineError; BadRequest for more than 128 texts, or one of more than 16,384 characters.
         """
         check_texts(texts)
-        return await (await self._host_for(model)).embed(texts) if texts else []
+        return await (await self._host_for(model)).errands.embed(texts) if texts else []
 
     async def score(self, request: GenerateRequest, token_ids: Sequence[int]) -> tuple[list[float], list[float]]:
         """How likely the request's model holds these tokens as its answer: the log-probability of each, and of the
         likeliest in its place. Raises EngineError; PromptTooLong for more than 1,536 tokens with the prompt.
         """
         check_request(request)
-        return await (await self._host_for(request.model)).score(request, token_ids)
+        return await (await self._host_for(request.model)).errands.score(request, token_ids)
 
     async def health(self) -> EngineHealth:
         """The present state, without waiting for a worker."""
@@ -140,6 +140,7 @@ class LocalEngine:
             state=state, detail=detail, model=self._info(host.model), running=host.jobs - host.queued,
             queued=host.queued, last_token_age_s=None if last_s is None else trio.current_time() - last_s,
             restarts=host.supervisor.restarts, threads=self._limits.threads, backend=facts.backend if facts else "",
+            gpu=facts.gpu if facts else "",
             box=facts.box if facts else {}, probe=facts.probe if facts else {})
 
     async def warm(self, model: str | None = None) -> None:

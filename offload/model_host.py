@@ -29,7 +29,7 @@ from offload.errors import (
 from offload.jobs import Job, shown
 from offload.kernels import KernelVerdict
 from offload.kv_vault import KvVault, WorkerKeys
-from offload.ports import Event, Failed, Finished, GenerateRequest, Piece, Prompt, ToolCall
+from offload.ports import Event, Failed, Finished, GenerateRequest, Piece, ToolCall
 from offload.thread_budget import Demand
 from offload.worker_frames import (
     AdapterFile,
@@ -106,7 +106,8 @@ class ModelHost:
         self._judged = judged
         self.threads = limits.threads
         self._jobs: dict[str, Job] = {}
-        self._errands = Errands(self._child)
+        self.errands = Errands(self._child)
+        """Short things that the worker does for one caller."""
         self._numbers = 0
         self._unusable = False
         self._keys = WorkerKeys(vault, model.digest)
@@ -121,7 +122,7 @@ class ModelHost:
     @property
     def busy(self) -> bool:
         """Whether anyone waits for it."""
-        return bool(self._jobs) or self._errands.busy
+        return bool(self._jobs) or self.errands.busy
 
     @property
     def jobs(self) -> int:
@@ -223,18 +224,6 @@ class ModelHost:
         self._keys.forget(principal)
         await self._tell(Forget(principal))
 
-    async def count(self, prompt: Prompt) -> int:
-        """Tokens of a prompt. Raises EngineError."""
-        return await self._errands.count(prompt)
-
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """A vector for each text. Raises EngineError."""
-        return await self._errands.embed(texts)
-
-    async def score(self, request: GenerateRequest, token_ids: Sequence[int]) -> tuple[list[float], list[float]]:
-        """Log-probabilities of these tokens and of the likeliest ones. Raises EngineError."""
-        return await self._errands.score(request, token_ids)
-
     async def _child(self) -> Child:
         try:
             return await self.supervisor.ready(deadline_s=2 * self._load_deadline_s)    # it may have to start twice
@@ -292,7 +281,7 @@ class ModelHost:
                 for job_id, event in events:
                     self._deliver(job_id, event)
             case Counted() | Embedded() | Scored() as result:
-                self._errands.received(result)
+                self.errands.received(result)
             case Rested():
                 self._rested.set()
             case Pong() as pong:
@@ -307,7 +296,7 @@ class ModelHost:
         """Tell those whose answers it was writing; back when there are any, or when a slower way may work."""
         self.running = self.queued = 0
         wanted_back = self.busy and not self._unusable
-        self._errands.worker_died()
+        self.errands.worker_died()
         for job in list(self._jobs.values()):
             if job.sent:
                 self._post(job, death)
