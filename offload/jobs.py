@@ -23,6 +23,7 @@ class Job:
     post: trio.MemorySendChannel[Event | Death]
     events_left: int        # a worker that sends more is broken, or was taken over by its model file
     chars_left: int
+    signs_left: int = 100_000       # of how far it is: they are not counted among the events
     sent: bool = False
     over: bool = False
     broken: EngineError | None = None     # why the inbox ends without a last event

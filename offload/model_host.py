@@ -26,10 +26,11 @@ from offload.errors import (
     WorkerQuarantined,
     WorkerStalled,
 )
+from offload.gpu_layers import AUTOMATIC
 from offload.jobs import Job, shown
 from offload.kernels import KernelVerdict
 from offload.kv_vault import KvVault, WorkerKeys
-from offload.ports import Event, Failed, Finished, GenerateRequest, Piece, ToolCall
+from offload.ports import Event, Failed, Finished, GenerateRequest, Piece, Queued, Reading, ToolCall
 from offload.thread_budget import Demand
 from offload.worker_frames import (
     AdapterFile,
@@ -71,12 +72,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class HostLimits:
-    """What one worker gets: context cells for all its answers together, answers at once, answers waiting, threads."""
+    """What one worker gets: context cells for all its answers together, answers at once, answers waiting, threads, and
+    layers on a graphics card (AUTOMATIC: as many as fit there)."""
 
     context_tokens: int = 4096
     slots: int = 4
     queue_limit: int = 16
     threads: int = 2
+    gpu_layers: int = AUTOMATIC
     idle_stop_s: float = math.inf
 
 
@@ -168,7 +171,7 @@ class ModelHost:
         self._numbers += 1
         events = request.max_tokens + _SPARE_EVENTS
         chars = _SPARE_CHARS + _MOST_CHARS_PER_TOKEN * (request.max_tokens + len(request.token_ids_so_far))
-        post, inbox = trio.open_memory_channel[Event | Death](events + 1)     # one more for the news of a death
+        post, inbox = trio.open_memory_channel[Event | Death](events + 2)     # for a sign of life and the news of a death
         job = Job(f"job-{self._numbers}", request.principal, inbox, post, events, chars)
         self._jobs[job.job_id] = job
         self._work_changed()
@@ -251,7 +254,7 @@ class ModelHost:
             model_path=str(self.model.path), digest=self.model.digest, context_tokens=self.limits.context_tokens,
             slots=self.limits.slots, queue_limit=self.limits.queue_limit, threads=self.threads,
             extra_buffers=self._fast, cache_folder=self._keys.folder, cache_limit_bytes=self._keys.limit_bytes,
-            adapters=[AdapterFile(one.digest, str(one.path)) for one in self.adapters if one.path.is_file()]))
+            adapters=[AdapterFile(one.digest, str(one.path, gpu_layers=self.limits.gpu_layers)) for one in self.adapters if one.path.is_file()]))
 
     def became_ready(self, payload: bytes) -> None:
         """Take note of the box and the model's facts, or of why it can't be loaded."""
@@ -259,7 +262,7 @@ class ModelHost:
             case Ready() as facts:
                 self.ready_facts = msgspec.structs.replace(
                     facts, backend=shown(facts.backend), description=shown(facts.description),
-                    licence=shown(facts.licence))
+                    licence=shown(facts.licence), gpu=shown(facts.gpu))
                 self._judged("")
                 self._pong_s = trio.current_time()
                 self._moved = (-1, self._pong_s)
@@ -338,6 +341,11 @@ class ModelHost:
         if isinstance(event, Death):
             job.post.send_nowait(event)
             self._forget(job)
+            return
+        if isinstance(event, Queued | Reading):     # for as long as it takes, and of use only to who keeps up
+            job.signs_left -= 1
+            if not job.post.statistics().current_buffer_used and job.signs_left >= 0:
+                job.post.send_nowait(event)
             return
         job.events_left -= 1
         if isinstance(event, Piece):

@@ -154,7 +154,7 @@ async def test_a_worker_that_sends_more_than_was_asked_for_is_ended(fake: Path, 
         async with engine.stream(asked(script, max_tokens=4)) as answer:
             events = [event async for event in answer]
         assert isinstance(events[-1], Failed)
-        assert len(events) <= 4 + 64 + 1
+        assert len(events) <= 4 + 64 + 2
         assert events[-1].code == "worker_died"
         while not (await engine.health()).restarts:
             await trio.sleep(0.01)
