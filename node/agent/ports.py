@@ -156,6 +156,8 @@ class ThinkJob:
     stop: tuple[str, ...] = ()
     exact: bool = False
     """In the exact lane: where a machine goes on for another one, the same words come as if nothing had happened."""
+    in_clear: bool = False
+    """The owner wants the prompt to leave without placeholders, this once; the exact text is shown first."""
     keep: bool = False
     """Keep the answer while it is written, for a restart; append() of its turn with `settles` ends that."""
     on_note: Callable[[str], Awaitable[None]] | None = None
@@ -290,6 +292,7 @@ class AskRequest:
     model: str | None = None
     dry_run: bool = False
     exact: bool = False
+    in_clear: bool = False
     wait: Wait = "auto"
 
 

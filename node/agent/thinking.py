@@ -67,7 +67,9 @@ class Reasoner:
         async def on_note(text: str) -> None:
             await turn.events.emit(Status(text))
 
-        job = replace(job, wait=turn.request.wait, exact=turn.request.exact, keep=True, on_note=on_note)
+        job = replace(
+            job, wait=turn.request.wait, exact=turn.request.exact, in_clear=turn.request.in_clear, keep=True,
+            on_note=on_note)
         result = await self._parts.thinker.think(job)
         if watch.reason or result.finish_reason == "loop":
             await turn.events.emit(Status(f"Stopped: {watch.reason or 'the model went in circles'}."))

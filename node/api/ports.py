@@ -82,6 +82,8 @@ class AskInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     model: str | None = None
     dry_run: bool = False
     exact: bool = False
+    clear: bool = False
+    """Let a peer's model have the text without placeholders, this once; the owner is shown it first."""
     later: bool = False
     """Draft it here now and queue it for a better answer, in any case."""
     now: bool = False

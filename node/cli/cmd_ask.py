@@ -70,6 +70,7 @@ def _show(event: dict[str, Any], at: Session, streamed: list[str]) -> None:
 @click.option("--later", is_flag=True, help="Draft it here now, and queue it for a better answer.")
 @click.option("--now", "now", is_flag=True, help="Fail rather than queue it when the peer is away.")
 @click.option("--exact", is_flag=True, help="Word for word the same, whichever machine of this model writes; slower.")
+@click.option("--clear", is_flag=True, help="Without placeholders, this once; the exact text is shown first.")
 @click.option("--attach", metavar="ID", is_flag=False, flag_value="last", help="Read along with an answer under way.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written; write nothing.")
 @json_option
@@ -86,6 +87,7 @@ def command(
     later: bool,
     now: bool,
     exact: bool,
+    clear: bool,
     attach: str | None,
     dry_run: bool,
 ) -> None:
@@ -121,6 +123,7 @@ def command(
         "later": later,
         "now": now,
         "exact": exact,
+        "clear": clear,
     }
     _finish(_read(at, "/v1/ask", body), at, drafted=later)
 

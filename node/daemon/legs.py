@@ -112,6 +112,7 @@ class Legs:
         clearance = await self._egress.clear(
             peer=peer, purpose=Purpose.INFER, conversation=job.conversation_id, request_id=request_id,
             parts=parts_of(job), ask=ask or self._ask, why=choice.reason, like=going_on,
+            in_clear=job.in_clear,
         )
         self._peers.started(peer.peer_id)
         leg = Leg(peer.name, choice.model_name or "", choice.model_digest or "", len(answer.shown),

@@ -11,7 +11,7 @@ from node.agent.events import Answered, ApprovalNeeded, ConsentNeeded, Delta, St
 from node.agent.ports import Answer, AnswerKind
 from node.api.questions import MAX_PENDING, Questions
 from node.daemon.owner import ApiEventSink, OwnerDesk
-from node.privacy.consent import ConsentQuestion, OutgoingText, Substitution
+from node.privacy.consent import Choice, ConsentQuestion, OutgoingText, Substitution
 from node.privacy.policy import Level, Purpose
 
 EFFECT = Effect(
@@ -147,3 +147,27 @@ async def test_the_agents_events_become_lines() -> None:
     )
     assert answer["effects"][0]["key"] == "key-1"
     assert (answer["tools"], answer["sources"], answer["conversation_id"]) == (["clock_now"], ["clock"], "c1")
+
+
+@pytest.mark.parametrize(("reply", "allowed", "choice", "unanswered"), [
+    ({"allow": True, "digest": "digest-1"}, True, Choice.ONCE, False),
+    ({"allow": True, "digest": "digest-1", "choice": "clear"}, True, Choice.CLEAR, False),
+    ({"allow": False, "digest": "digest-1", "choice": "deny_always"}, False, Choice.DENY_ALWAYS, False),
+    ({"allow": True, "digest": "digest-1", "choice": "deny_always"}, False, Choice.DENY_ALWAYS, False),
+    ({"allow": True, "digest": "digest-1", "choice": "always"}, False, Choice.ONCE, False),
+    ({"allow": True, "digest": "digest-1", "choice": ["clear"]}, False, Choice.ONCE, False),
+    ({"allow": True, "digest": "another", "choice": "clear"}, False, Choice.CLEAR, False),
+    ({"allow": False, "by": "no terminal"}, False, Choice.ONCE, True),
+    (None, False, Choice.ONCE, True),
+])
+async def test_what_the_owner_chose_comes_through(
+    desk: Desk, autojump_clock: object, reply: dict[str, Any] | None, allowed: bool, choice: Choice, unanswered: bool,
+) -> None:
+    answer = await desk.answered(lambda: desk.desk.ask(QUESTION), reply)
+    assert (answer.allowed, answer.choice, answer.unanswered) == (allowed, choice, unanswered)
+    (shown,) = desk.shown
+    assert shown["choices"] == ["once", "deny", "deny_always", "clear"]
+    assert shown["diff"] == [{
+        "role": "user", "source": "owner", "leaves": "Write to [PERSON_1].",
+        "marks": [{"start": 9, "end": 19, "stands_for": "Dana", "type": "PERSON"}],
+    }]
