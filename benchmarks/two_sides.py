@@ -1,4 +1,4 @@
-"""Two sides of a pair in one process: real network on loopback, real guard and ledger, real databases, one engine.
+"""The sides of a household in one process: real network on loopback, real guard and ledger, real databases, one engine.
 
 What the benchmarks of delegation and messages run on: the parts of the daemon without its agent, so that both ways to
 the same worker can be timed by one clock. Must not know what is timed.
@@ -34,7 +34,7 @@ from protocol.frames.link import Hello
 from protocol.grants import ANY_MODEL, Grant
 from protocol.names import LINK, PROTOCOLS
 
-__all__ = ["ECHO", "OPEN_TIMEOUT_S", "Allowing", "FreeUsage", "OneGrant", "Side", "two_sides"]
+__all__ = ["ECHO", "OPEN_TIMEOUT_S", "Allowing", "FreeUsage", "OneGrant", "Side", "sides", "two_sides"]
 
 ECHO = "/bench/echo/1"
 OPEN_TIMEOUT_S = 5.0
@@ -157,6 +157,27 @@ async def _make(name: str, folder: Path) -> Side:
     entropy = SystemEntropy()
     egress = Egress(inspector=inspector, ledger=ledger, shares=None, new_id=lambda: new_id(entropy))
     return Side(name, identity, database, egress)
+
+
+@asynccontextmanager
+async def sides(folder: Path, providers: int) -> AsyncIterator[tuple[Side, list[Side]]]:
+    """(asker, providers), each listening on loopback; the asker knows all of them and has connected."""
+    asker = await _make("asker", folder)
+    others = [await _make(f"provider-{number}", folder) for number in range(providers)]
+    try:
+        async with trio.open_nursery() as nursery:
+            for side in (asker, *others):
+                side.addresses = await nursery.start(side.network.serve, ["/ip4/127.0.0.1/tcp/0"])
+            for provider in others:
+                asker.gate.allow(provider.peer_id)
+                provider.gate.allow(asker.peer_id)
+                await asker.network.connect(provider.peer_id, provider.addresses, timeout_s=OPEN_TIMEOUT_S)
+            yield asker, others
+            nursery.cancel_scope.cancel()
+    finally:
+        with trio.CancelScope(shield=True):
+            for side in (asker, *others):
+                await side.database.close()
 
 
 @asynccontextmanager
