@@ -16,6 +16,7 @@ from protocol import canonical, limits, names
 from protocol.errors import BadEncoding, BadFrame, LocalProtocolError
 from protocol.fields import (
     Address,
+    CallId,
     ModelDigest,
     ModelName,
     NodeName,
@@ -88,7 +89,8 @@ def bounds(info: inspect.Type, raw: Any, path: Path_) -> Iterator[tuple[Path_, l
             if low:
                 yield path, [], ["x" * (low - 1)]
         case inspect.StrType():
-            yield path, [raw], [raw + "\n", raw + " ", " " + raw, raw + "\x00", "", raw + "é", "x" * 400, None]
+            empty = [] if re.match(info.pattern, "") else [""]      # an id that may be absent; NAME_CASES has it
+            yield path, [raw], [raw + "\n", raw + " ", " " + raw, raw + "\x00", *empty, raw + "é", "x" * 400, None]
         case inspect.LiteralType():
             yield path, list(info.values), ["", "other", info.values[0] + " ", None]
         case inspect.BoolType():
@@ -111,7 +113,8 @@ def is_cross_checked(frame: msgspec.Struct, path: Path_) -> bool:
     field = names_of[path[0] - (0 if type(frame).__struct_config__.tag is None else 1)]
     return (type(frame).__name__, field) in {
         ("TokenFrame", "tokens"), ("TokenFrame", "text"), ("InferRequest", "resume_cursor"), ("InferRequest", "lane"),
-        ("InferRequest", "token_ids_so_far"), ("InferRequest", "text_so_far"),
+        ("InferRequest", "token_ids_so_far"), ("InferRequest", "text_so_far"), ("InferRequest", "thought_so_far"),
+        ("InferRequest", "calls_so_far"), ("InferRequest", "named_tool"), ("InferRequest", "tools"),
     }  # fmt: skip
 
 
@@ -148,6 +151,7 @@ NAME_CASES: list[tuple[Any, list[str], list[str]]] = [
     (NodeName, ["a", "7", "home-pc", "a" * 32], ["", "a" * 33, "-a", "a-", "Home", "a b", "a.b", "ä", "a\n"]),
     (ModelName, ["a", "Qwen/Qwen3.5-0.8B", "x:latest", "a" * 96], ["", "a" * 97, "/a", "a b", "-a", "a\n", "a\\b"]),
     (ModelDigest, ["0" * 64, "abcdef" + "0" * 58], ["0" * 63, "0" * 65, "A" * 64, "g" * 64]),
+    (CallId, ["", "a", "call_1-X", "a" * 32], ["a" * 33, "a b", "é", "a\n", "a.b"]),
     (ToolName, ["a", "calendar_free", "a" * 64], ["", "a" * 65, "1a", "_a", "A", "a-b", "a b"]),
     (PeerId, [PEER_A], [PEER_A[:-1], PEER_A + "1", PEER_A.replace("12D3KooW", "12D3KooX"), PEER_A[:-1] + "0"]),
     (ProtocolId, ["/kith/ab/1", "/kith/link/999"],
