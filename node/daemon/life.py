@@ -355,7 +355,7 @@ class Node:
         health = await _health(parts)
         self._control.figures = Figures(
             waiting_requests=sum(queued.get(state, 0) for state in intents.LIVE),
-            undecided_requests=queued.get("needs_consent", 0), new_answers=queued["new"],
+            undecided_requests=queued.get("needs_consent", 0), new_answers=queued.get("new", 0),
             queued_messages=sum(self._waiting.values()), left_entries=entries, left_bytes=left, kept_back=kept_back,
             model=health.model.name if health and health.model else None,
             model_state=health.state if health else "unknown",

@@ -138,7 +138,7 @@ class Worn:
             ),
             ledger_desk=SimpleNamespace(today=self._today), engine=SimpleNamespace(health=self._health),
             outbox=SimpleNamespace(expire=self.expire), serving=SimpleNamespace(refresh_adverts=self._adverts),
-            searching=SimpleNamespace(start=self.start),
+            searching=SimpleNamespace(start=self.start), upkeep=SimpleNamespace(tick=trio.lowlevel.checkpoint),
         )
         self.database: Any = SimpleNamespace(read=self._waiting, write=self.write)
         self.control = SimpleNamespace(figures=Figures())

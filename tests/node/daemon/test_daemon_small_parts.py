@@ -10,6 +10,7 @@ from fixed import FixedClock
 
 from node import zone
 from node.api.failures import Starting
+from node.api.mode_views import ModeView
 from node.daemon import lan
 from node.daemon.composition import DEMO_MARK, Composition, compose_inspector
 from node.daemon.control import Control, Figures
@@ -73,11 +74,24 @@ async def test_a_switch_says_what_it_did(control: Control, mode: str, text: str)
 
     async def switch(to: str) -> int:
         asked.append(to)
+        control.mode = lambda: to
         return 2
 
     control.switch = switch
-    assert await control.set_mode(mode) == {"from": "lan", "to": mode, "text": text}
+    assert await control.set_mode(mode) == {"from": "lan", "to": mode, "chosen": mode, "text": text}
     assert asked == [mode]
+
+
+async def test_a_switch_that_something_stands_in_the_way_of_says_what(control: Control) -> None:
+    async def switch(to: str) -> int:
+        return 0
+
+    view = ModeView(
+        chosen="online", effective="lan", why="the connection is metered", in_the_way=[], listening=[], peers_here=0,
+        addresses=1, default_route=True, metered=True, on_battery=False, battery_percent=None, changes=[])
+    control.switch, control.mode_view = switch, lambda: view
+    assert await control.set_mode("online") == {
+        "from": "lan", "to": "lan", "chosen": "online", "text": "the connection is metered"}
 
 
 def test_stop_is_handed_on(clock: FixedClock) -> None:
