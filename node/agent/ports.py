@@ -163,6 +163,8 @@ class ThinkJob:
     on_note: Callable[[str], Awaitable[None]] | None = None
     """Gets a line for the owner when the answer changes machines, or waits for one."""
     wait: Wait = "auto"
+    hedge: bool = False
+    """Ask the two best places at once and take whoever writes first; it costs both of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +296,7 @@ class AskRequest:
     exact: bool = False
     in_clear: bool = False
     wait: Wait = "auto"
+    hedge: bool = False
 
 
 class AnswerKind(StrEnum):

@@ -88,6 +88,8 @@ class AskInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Draft it here now and queue it for a better answer, in any case."""
     now: bool = False
     """Fail rather than queue it."""
+    hedge: bool = False
+    """Ask the two best places at once and take whoever writes first."""
     key: str | None = None
     """The same key again, while its request is queued or after: that request, and nothing is asked anew."""
 

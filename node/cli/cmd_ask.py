@@ -70,6 +70,7 @@ def _show(event: dict[str, Any], at: Session, streamed: list[str]) -> None:
 @click.option("--later", is_flag=True, help="Draft it here now, and queue it for a better answer.")
 @click.option("--now", "now", is_flag=True, help="Fail rather than queue it when the peer is away.")
 @click.option("--exact", is_flag=True, help="Word for word the same, whichever machine of this model writes; slower.")
+@click.option("--hedge", is_flag=True, help="Ask the two best places at once; whoever writes first is read.")
 @click.option("--clear", is_flag=True, help="Without placeholders, this once; the exact text is shown first.")
 @click.option("--attach", metavar="ID", is_flag=False, flag_value="last", help="Read along with an answer under way.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written; write nothing.")
@@ -87,6 +88,7 @@ def command(
     later: bool,
     now: bool,
     exact: bool,
+    hedge: bool,
     clear: bool,
     attach: str | None,
     dry_run: bool,
@@ -110,6 +112,8 @@ def command(
         raise click.UsageError('Say what you want: kith ask "..."')
     if on and local:
         raise click.UsageError("--on and --local exclude each other.")
+    if hedge and (on or local or later):
+        raise click.UsageError("--hedge goes with none of --on, --local and --later: two places are asked, now.")
     if later and (now or local):
         raise click.UsageError("--later goes with neither --now nor --local.")
     body = {
@@ -124,6 +128,7 @@ def command(
         "now": now,
         "exact": exact,
         "clear": clear,
+        "hedge": hedge,
     }
     _finish(_read(at, "/v1/ask", body), at, drafted=later)
 

@@ -73,7 +73,7 @@ class Asking:
                     text=request.text, conversation_id=conversation_id, request_id=request_id, attachments=attachments,
                     place=LOCAL if request.local else request.on or AUTO, model=request.model, dry_run=request.dry_run,
                     wait="later" if request.later else "never" if request.now else "auto", exact=request.exact,
-                    in_clear=request.clear,
+                    in_clear=request.clear, hedge=request.hedge,
                 ),
                 _Sink(emit, self._answers),
             )

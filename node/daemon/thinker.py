@@ -14,6 +14,7 @@ import trio
 from node.agent.ports import AUTO, LOCAL, ThinkJob, ThinkResult
 from node.daemon.course import LOOK_EVERY_S, Course, PeersNow, Places, ThinkFailed, Unasked, could_go_on
 from node.daemon.delivery import Delivery, Keep
+from node.daemon.hedging import best_places, race
 from node.daemon.legs import Legs, OpenChannel, PeersAtWork
 from node.daemon.under_way import UnderWay
 from node.privacy.consent import ConsentAsker
@@ -96,6 +97,10 @@ class Thinker:
 
     async def think(self, job: ThinkJob) -> ThinkResult:
         """The finished answer. Raises KithError when it can run nowhere, or not where the owner said."""
+        if job.hedge and job.place == AUTO:
+            places = best_places((await self.explain(job))[1].candidates)
+            if len(places) > 1:
+                return await race(job, places, self.think)
         return await self.write(UnderWay(job))
 
     async def write(self, answer: UnderWay) -> ThinkResult:
