@@ -140,6 +140,7 @@ class LocalEngine:
             state=state, detail=detail, model=self._info(host.model), running=host.jobs - host.queued,
             queued=host.queued, last_token_age_s=None if last_s is None else trio.current_time() - last_s,
             restarts=host.supervisor.restarts, threads=self._limits.threads, backend=facts.backend if facts else "",
+            gpu=facts.gpu if facts else "",
             box=facts.box if facts else {}, probe=facts.probe if facts else {})
 
     async def warm(self, model: str | None = None) -> None:

@@ -254,7 +254,8 @@ class ModelHost:
             model_path=str(self.model.path), digest=self.model.digest, context_tokens=self.limits.context_tokens,
             slots=self.limits.slots, queue_limit=self.limits.queue_limit, threads=self.threads,
             extra_buffers=self._fast, cache_folder=self._keys.folder, cache_limit_bytes=self._keys.limit_bytes,
-            adapters=[AdapterFile(one.digest, str(one.path, gpu_layers=self.limits.gpu_layers)) for one in self.adapters if one.path.is_file()]))
+            adapters=[AdapterFile(one.digest, str(one.path)) for one in self.adapters if one.path.is_file()],
+            gpu_layers=self.limits.gpu_layers))
 
     def became_ready(self, payload: bytes) -> None:
         """Take note of the box and the model's facts, or of why it can't be loaded."""

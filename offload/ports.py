@@ -264,6 +264,7 @@ class EngineHealth(msgspec.Struct, frozen=True, kw_only=True):
     restarts: int = 0
     threads: int = 0
     backend: str = ""
+    gpu: str = ""
     box: Mapping[str, str] = {}
     probe: Mapping[str, str] = {}
 

@@ -23,6 +23,7 @@ from offload.engine.context import Context
 from offload.engine.embedding import batches
 from offload.engine.kvfiles import KvFiles
 from offload.engine.library import Model, instruction_sets, open_library
+from offload.engine.placement import choose_gpu, open_model
 from offload.engine.preparation import prepare_answer
 from offload.engine.quantise import quantise
 from offload.engine.scheduler import Events, Scheduler, failed
@@ -110,16 +111,19 @@ def _serve(pipe: BlockingPipe, orders: Iterator[bytes], setup: Serve, layers: di
     adapter_paths = tuple(adapter.path for adapter in setup.adapters)
     adapter_bytes = sum(os.path.getsize(path) for path in adapter_paths)
     most_bytes = 2 * file_bytes + adapter_bytes + _GIB + setup.context_tokens * _WORST_CACHE_BYTES
-    layers["memory_limit"] = limit_memory(most_bytes)
+    gpu = choose_gpu(setup, file_bytes)
+    layers["memory_limit"] = limit_memory(most_bytes) if not gpu.nodes else "off: a driver maps more than it uses"
     layers |= enter_box(
         read=(folder, *adapter_paths, *_MACHINE_FACTS, *runtime_paths()),
-        write=(setup.cache_folder,) if setup.cache_folder else ())
+        write=(*((setup.cache_folder,) if setup.cache_folder else ()), *gpu.nodes))
+    layers |= gpu.gap
     probe = probe_box()
 
-    model = Model(setup.model_path, extra_buffers=setup.extra_buffers)
+    model, gpu = open_model(setup, gpu)
     wanted = min(setup.context_tokens, model.trained_context_tokens or setup.context_tokens)
-    layers["memory_limit"] = limit_memory(
-        min(most_bytes, file_bytes + adapter_bytes + 2 * model.cache_bytes(wanted) + _GIB))
+    if not gpu.nodes:
+        layers["memory_limit"] = limit_memory(
+            min(most_bytes, file_bytes + adapter_bytes + 2 * model.cache_bytes(wanted) + _GIB))
     kept = _KEPT_STATES if model.keeps_state_per_sequence else _KEPT_SEQUENCES
     context = Context(model, context_tokens=wanted, sequences=setup.slots + kept, threads=setup.threads)
     context.warm_up()
@@ -128,7 +132,7 @@ def _serve(pipe: BlockingPipe, orders: Iterator[bytes], setup: Serve, layers: di
     pipe.write(encode(Ready(
         context_tokens=context.context_tokens, threads=setup.threads, backend=instruction_sets(),
         description=model.description, licence=model.metadata("general.license"),
-        has_template=model.template is not None, box=layers, probe=probe)))
+        has_template=model.template is not None, box=layers, probe=probe, gpu=gpu.words)))
 
     desk = _Desk()
     clerk = _Clerk(pipe, desk, model, reader, lanes)
@@ -205,6 +209,7 @@ class _Lanes:
             context, slots=1 if exact else setup.slots, queue_limit=setup.queue_limit, now_s=time.perf_counter,
             kept=0 if exact else context.sequences - setup.slots, model_digest=setup.digest,
             can_cut=not self._model.keeps_state_per_sequence, exact=exact, files=None if exact else self.files,
+            parking_bytes=0 if exact else self._model.cache_bytes(context.context_tokens),
             use_adapter=lambda digest: context.use_adapter(self._adapters.handle(digest)))
 
     @property

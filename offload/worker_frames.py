@@ -39,6 +39,7 @@ class Serve(msgspec.Struct, frozen=True, tag="serve", kw_only=True):
     cache_folder: str = ""
     cache_limit_bytes: int = 0
     adapters: list[AdapterFile] = []
+    gpu_layers: int = -1
 
 
 class Convert(msgspec.Struct, frozen=True, tag="convert"):
@@ -126,7 +127,10 @@ class CannotStart(msgspec.Struct, frozen=True, tag="cannot_start"):
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready", kw_only=True):
-    """Report: the model is loaded. box: layer -> "held" or reason; probe: attempt -> "possible" or the refusal."""
+    """Report: the model is loaded. box: layer -> "held" or reason; probe: attempt -> "possible" or the refusal.
+
+    gpu: what is computed on a graphics card, in words.
+    """
 
     context_tokens: int
     threads: int
@@ -136,6 +140,7 @@ class Ready(msgspec.Struct, frozen=True, tag="ready", kw_only=True):
     has_template: bool
     box: dict[str, str]
     probe: dict[str, str]
+    gpu: str = ""
 
 
 class Converted(msgspec.Struct, frozen=True, tag="converted"):

@@ -257,6 +257,7 @@ class ModelDetail(msgspec.Struct, frozen=True, kw_only=True):
     chat_template: bool = False
     template_knows_tools: bool = False
     licence_in_file: str = ""
+    gpu: str = ""
 
 
 class TurnView(msgspec.Struct, frozen=True, kw_only=True):

@@ -86,6 +86,7 @@ def info(ctx: click.Context, name: str) -> None:
         ("file", view["file"]),
         ("sha256", model["digest"]),
         ("state", _state(model) + (f": {cell(model['broken'])}" if model["broken"] else "")),
+        ("graphics card", view["gpu"]),
         ("placeholders", model["placeholder_style"]),
     ]
     at.data("\n".join(f"{key:<14}{text}" for key, text in lines if text), view)

@@ -103,6 +103,7 @@ class Doctor:
                           hint="Add one: kith models add FILE.gguf. Peers can still compute for you.")]
         name = health.model.name if health.model else "no model"
         text = f"{name} {health.state}, {health.threads} threads" + (f", {health.backend}" if health.backend else "")
+        text += f"; graphics card: {health.gpu}" if health.gpu else ""
         wedged = health.state == "ready" and bool(health.detail)
         state = "problem" if health.state == "quarantined" else "warning" if wedged else "ok"
         return [Check(name="model", state=state, text=text + (f"; {health.detail}" if health.detail else "")),

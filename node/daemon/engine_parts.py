@@ -78,7 +78,8 @@ def build_engine(
     local = LocalEngine(
         model_folders,
         cache_dir=paths.state_dir, default_model=settings.default or None,
-        limits=HostLimits(context_tokens=settings.context_tokens, idle_stop_s=MODEL_IDLE_S),
+        limits=HostLimits(
+            context_tokens=settings.context_tokens, gpu_layers=settings.gpu_layers, idle_stop_s=MODEL_IDLE_S),
         threads=settings.threads or None, most_loaded=MOST_LOADED_MODELS,
         vault=KvVault(paths.kv_dir, engine_key(paths, identity, entropy), entropy.bytes),
     )

@@ -74,6 +74,8 @@ class ModelShelf:
         file = await self._file_of(view.digest)
         if file is None:
             return ModelDetail(model=view, source="a server of this machine: kith config explain")
+        health = await self._engine.health()
+        gpu = health.gpu if health.model is not None and health.model.digest == view.digest else ""
         try:
             facts = await model_facts(file.path)
         except ModelUnusable as error:
@@ -84,7 +86,7 @@ class ModelShelf:
             title=facts.name, organisation=facts.organisation, parameters=facts.parameters, layers=facts.layers,
             vocabulary=facts.vocabulary, trained_context_tokens=facts.context_tokens,
             chat_template=facts.has_template, template_knows_tools=facts.template_knows_tools,
-            licence_in_file=facts.licence or "not stated")
+            licence_in_file=facts.licence or "not stated", gpu=gpu)
 
     async def add(self, source: str, emit: Emit) -> None:
         """Add a GGUF file, every one of a folder or an installed package (package:NAME), one of a hub

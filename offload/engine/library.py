@@ -45,12 +45,15 @@ def instruction_sets() -> str:
 class Model:
     """An open model file."""
 
-    def __init__(self, path: str, *, extra_buffers: bool) -> None:
-        """Raises ModelUnusable. extra_buffers: repacked weights and AMX, faster where the CPU really has them."""
+    def __init__(self, path: str, *, extra_buffers: bool, gpu_layers: int = 0) -> None:
+        """Raises ModelUnusable. extra_buffers: repacked weights and AMX, faster where the CPU really has them.
+
+        gpu_layers: how many layers, the output last, are computed on graphics cards; needs a build for that.
+        """
         open_library()
         parameters = C.llama_model_default_params()
         parameters.use_extra_bufts = extra_buffers
-        parameters.n_gpu_layers = 0
+        parameters.n_gpu_layers = gpu_layers
         self.handle = C.llama_model_load_from_file(path.encode(), parameters)
         if not self.handle:
             raise ModelUnusable()

@@ -2,17 +2,19 @@
 
 Only sequences of one space (a principal, and the adapter they were read with) are ever looked at for a prompt of that
 space: a shared memory would tell one principal, by timing, what another one asked. Cells that two sequences share count
-once. A model whose state can't be cut (recurrent, hybrid) goes back to checkpoints instead. Must not know batches,
-text or the pipe.
+once. A model whose state can't be cut (recurrent, hybrid) goes back to checkpoints instead. What was not needed for a
+while is parked outside the context, where no decode has to look past it. Must not know batches, text or the pipe.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Protocol, TypeVar
 
 from offload.engine.answer import Answer
 from offload.engine.context import Context
 from offload.engine.kvfiles import Contents, KvFiles, Record, Space
+from offload.engine.parking import Parked, Parking
 from offload.engine.prefix import PrefixTree
 
 __all__ = ["Checkpoint", "Memory", "Slot"]
@@ -21,6 +23,8 @@ _OWNER = "owner"
 _NOBODY: Space = ("", "")
 _MOST_CHECKPOINTS = 4       # of one sequence; each holds the whole recurrent state
 _WORTH_TOKENS = 50          # reading so many anew costs more than a file
+_WORTH_PARKED_TOKENS = 8
+_PARK_AFTER_DECODES = 24    # with an answer at work; a turn of the same conversation often comes sooner
 _CHECKPOINT_BUDGET_BYTES = 256 * 1024 * 1024
 
 
@@ -40,6 +44,7 @@ class Slot:
     tokens: list[int] = field(default_factory=list)     # what its memory holds
     space: Space = _NOBODY
     used: int = 0
+    idle_from: int = 0          # decodes, when its last answer left
     answer: Answer | None = None
     row: int = -1
     checkpoints: list[Checkpoint] = field(default_factory=list)
@@ -66,18 +71,37 @@ class Slot:
         return [(origin, end) for origin, _, end in self.spans(keep)]
 
 
+Holder = TypeVar("Holder", Parked, Record)
+Held_co = TypeVar("Held_co", covariant=True)
+
+
+class _Store(Protocol[Held_co]):
+    """A place outside the context that holds sequences."""
+
+    def matches(self, space: Space, tokens: Sequence[int]) -> Iterator[tuple[Held_co, int]]:
+        """Those that begin like this, with how many tokens are the same, most first."""
+        ...
+
+
 class Memory:
     """The sequences of one context."""
 
     def __init__(
         self, context: Context, *, sequences: int, can_cut: bool, remember: bool = True, files: KvFiles | None = None,
+        parking_bytes: int = 0,
     ) -> None:
-        """files: where sequences go that are worth keeping and have to leave, and come back from."""
+        """files: where sequences go that are worth keeping and have to leave, and come back from.
+
+        parking_bytes: how much may be kept in this process's memory outside the context; those that leave go there
+        first. 0: nothing.
+        """
         self.slots = [Slot(sequence) for sequence in range(sequences)]
         self._context = context
         self._can_cut = can_cut
         self._remember = remember
         self._files = files
+        self._parking = Parking(parking_bytes if remember else 0)
+        self._decodes = 0
         self._trees: dict[Space, PrefixTree[Slot]] = {}
         self._origins = count(1)
         self._clock = count(1)
@@ -166,7 +190,7 @@ class Memory:
 
     def release(self, slot: Slot) -> None:
         """The answer is over or rests; what was read stays for the next prompt of its space."""
-        slot.used = next(self._clock)
+        slot.used, slot.idle_from = next(self._clock), self._decodes
         slot.answer = None
         if not self._remember or slot.space == _NOBODY:
             self.forget(slot)
@@ -190,8 +214,18 @@ class Memory:
             self._let_go(slot)
         return bool(idle)
 
+    def tidy(self) -> None:
+        """After a decode: park one idle sequence that was in its way and has not been needed for a while."""
+        self._decodes += 1
+        for slot in self.idle():
+            if slot.tokens and self._decodes - slot.idle_from >= _PARK_AFTER_DECODES:
+                alone = self.used_cells() - self.used_cells({slot: 0})
+                if alone >= _WORTH_PARKED_TOKENS and self._park(slot):
+                    return
+
     def forget_principal(self, principal: str) -> None:
         """Empty the slots of a principal; those with an answer at work once it is over."""
+        self._parking.forget(principal)
         for slot in self.slots:
             if slot.space[0] != principal:
                 continue
@@ -203,7 +237,7 @@ class Memory:
 
     def put_away(self) -> bool:
         """Write one idle sequence to disk that is not there yet; False when nothing is left to write."""
-        return any(self._save(slot) for slot in reversed(self.idle()))
+        return any(self._save(slot) for slot in reversed(self.idle())) or any(map(self._save_parked, self._parking))
 
     # -- inside
 
@@ -214,28 +248,58 @@ class Memory:
         checkpoints = [(known.position, known.state) for known in slot.checkpoints]
         return bool(state) and self._files.save(slot.space, slot.tokens, Contents(state, checkpoints))
 
+    def _save_parked(self, parked: Parked) -> bool:
+        if self._files is None or self._files.missing(parked.space, parked.tokens) < _WORTH_TOKENS:
+            return False
+        return self._files.save(parked.space, parked.tokens, parked.contents)
+
+    def _park(self, slot: Slot) -> bool:
+        """Move an idle slot's sequence out of the context. False: it may not be parked and is where it was."""
+        if not self._parking.limit_bytes or slot.space == _NOBODY:
+            return False
+        checkpoints = [(known.position, known.state) for known in slot.checkpoints]
+        parked = Parked(slot.space, list(slot.tokens), Contents(self._context.save(slot.sequence), checkpoints))
+        left = self._parking.put(parked) if parked.contents.state else [parked]
+        for other in left:
+            if other is not parked:
+                self._save_parked(other)
+        if parked in left:
+            return False
+        self.forget(slot)
+        return True
+
     def _recall(self, answer: Answer, keep: int, committed_cells: int) -> bool:
-        """Bring back from disk what saves enough reading. True: there is more in memory than before."""
-        record, usable = self._on_disk(answer)
-        if self._files is None or record is None or usable - keep < _WORTH_TOKENS:
+        """Bring back, parked or from disk, what saves enough reading. True: there is more in memory than before."""
+        parked, near = self._stored(answer, self._parking)
+        record, usable = self._stored(answer, self._files) if self._files is not None else (None, 0)
+        found: Parked | Record | None = record if usable - near >= _WORTH_TOKENS else parked
+        worth = _WORTH_PARKED_TOKENS if found is parked else _WORTH_TOKENS
+        if found is None or max(near, usable) - keep < worth:
             return False
         slot = next(iter(self.idle()), None)
-        if slot is None or not self._make_room({slot: 0}, (), len(record.tokens) + committed_cells):
+        if slot is None or not self._make_room({slot: 0}, (), len(found.tokens) + committed_cells):
             return False
-        contents = self._files.load(record)
+        contents = self._fetch(found)
         if contents is None or not self._context.load(slot.sequence, contents.state):
             return False
-        slot.tokens = list(record.tokens)
-        slot.space, slot.used = record.space, next(self._clock)
+        slot.tokens = list(found.tokens)
+        slot.space, slot.used, slot.idle_from = found.space, next(self._clock), self._decodes
         slot.checkpoints = [Checkpoint(position, state) for position, state in contents.checkpoints]
         self.note(slot)
         return True
 
-    def _on_disk(self, answer: Answer) -> tuple[Record | None, int]:
-        best: Record | None = None
+    def _fetch(self, found: Parked | Record) -> Contents | None:
+        if isinstance(found, Parked):
+            self._parking.drop(found)
+            return found.contents
+        return self._files.load(found) if self._files is not None else None
+
+    def _stored(self, answer: Answer, where: "_Store[Holder]") -> tuple[Holder | None, int]:
+        """What is there that has most of an answer's prompt, and how much of that can be used."""
+        best: Holder | None = None
         most = 0
-        if self._files is not None and self._remember:
-            for record, same in self._files.matches(answer.space, answer.prompt):
+        if self._remember:
+            for record, same in where.matches(answer.space, answer.prompt):
                 limit = min(same, len(answer.prompt) - answer.looks)
                 if limit <= most:
                     break
@@ -319,8 +383,9 @@ class Memory:
         return True
 
     def _let_go(self, slot: Slot) -> None:
-        self._save(slot)
-        self.forget(slot)
+        if not self._park(slot):
+            self._save(slot)
+            self.forget(slot)
 
     def _unknow(self, slot: Slot) -> None:
         tree = self._trees.get(slot.space)

@@ -37,7 +37,7 @@ class Scheduler:
     def __init__(
         self, context: Context, *, slots: int, queue_limit: int, now_s: Callable[[], float], model_digest: str = "",
         kept: int = 0, can_cut: bool = True, exact: bool = False, files: KvFiles | None = None,
-        use_adapter: Callable[[str], None] = lambda _name: None,
+        use_adapter: Callable[[str], None] = lambda _name: None, parking_bytes: int = 0,
     ) -> None:
         """queue_limit: how many may wait, of the owner's and of all peers' each.
 
@@ -45,12 +45,15 @@ class Scheduler:
         can_cut: the model's memory can drop the end of a sequence.
         exact: fixed shapes and nothing remembered; takes one slot.
         files: where what is remembered goes and comes back from.
+        parking_bytes: how much of it may stand in this process's memory, out of the way of the decodes.
         use_adapter: lets the context compute with this one from the next decode on. Answers with different ones never
         share a decode; they take turns.
         """
         self._context = context
         self._most = slots
-        self._memory = Memory(context, sequences=slots + kept, can_cut=can_cut, remember=not exact, files=files)
+        self._memory = Memory(
+            context, sequences=slots + kept, can_cut=can_cut, remember=not exact, files=files,
+            parking_bytes=parking_bytes)
         self._line = Line(queue_limit)
         self._shares = Shares()
         self._pace = Pace()
@@ -134,6 +137,7 @@ class Scheduler:
         for slot, added in batch:
             if slot.row >= 0 and slot.answer is not None:
                 events += self._sample(slot, slot.answer, len(added))
+        self._memory.tidy()
         if read:
             self._pace.learn(company, read, self._now_s() - begun_s)
         return events

@@ -1,0 +1,83 @@
+"""Remembered sequences outside the context: their states in this process's memory, one after another.
+
+A decode goes over all cells of the context that are in use, also those of sequences that nobody goes on with at the
+moment (measured: 2,880 idle cells cost one answer 12 %, eight at once 19 % of their speed); a state goes out and comes
+back in 0.02 ms a token. Sequences are found within one space only. Must not know slots, cells or scheduling.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from offload.engine.kvfiles import Contents, Space
+from offload.engine.prefix import PrefixTree
+
+__all__ = ["Parked", "Parking"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parked:
+    """One sequence."""
+
+    space: Space
+    tokens: list[int] = field(repr=False)
+    contents: Contents = field(repr=False)
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """Where it has checkpoints."""
+        return tuple(position for position, _ in self.contents.checkpoints)
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes."""
+        return len(self.contents.state) + sum(len(state) for _, state in self.contents.checkpoints)
+
+
+class Parking:
+    """At most so many bytes; who was parked longest ago leaves first."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self._used_bytes = 0
+        self._trees: dict[Space, PrefixTree[Parked]] = {}
+        self._order: dict[Parked, None] = {}
+
+    def __iter__(self) -> Iterator[Parked]:
+        """Who is here, longest first."""
+        return iter(list(self._order))
+
+    def put(self, parked: Parked) -> list[Parked]:
+        """Take one in; who had to leave for it comes back, maybe it itself."""
+        left: list[Parked] = []
+        if parked.size_bytes > self.limit_bytes:
+            return [parked]
+        while self._used_bytes + parked.size_bytes > self.limit_bytes:
+            oldest = next(iter(self._order))
+            self.drop(oldest)
+            left.append(oldest)
+        self._order[parked] = None
+        self._used_bytes += parked.size_bytes
+        self._trees.setdefault(parked.space, PrefixTree()).put(parked, parked.tokens)
+        return left
+
+    def matches(self, space: Space, tokens: Sequence[int]) -> Iterator[tuple[Parked, int]]:
+        """Those of this space that begin like this, with how many tokens are the same, most first."""
+        tree = self._trees.get(space)
+        return tree.matches(tokens) if tree is not None else iter(())
+
+    def drop(self, parked: Parked) -> None:
+        """It is not here any more, if it ever was."""
+        if parked not in self._order:
+            return
+        del self._order[parked]
+        self._used_bytes -= parked.size_bytes
+        tree = self._trees[parked.space]
+        tree.drop(parked)
+        if not tree:
+            del self._trees[parked.space]
+
+    def forget(self, principal: str) -> None:
+        """Drop all of a principal."""
+        for parked in self:
+            if parked.space[0] == principal:
+                self.drop(parked)
