@@ -94,7 +94,7 @@ async def ask_peer(
     request: InferRequest,
     clearance: Clearance,
     on_text: Callable[[str], Awaitable[bool]],
-    on_state: Callable[[Admitted | Progressed], None] | None = None,
+    on_state: Callable[[Admitted | Progressed], Awaitable[None]] | None = None,
     on_aside: Callable[[ToolCallArrived | ThoughtArrived], Awaitable[None]] | None = None,
     on_output: Callable[[TextArrived], Awaitable[bool]] | None = None,
 ) -> RemoteAnswer:
@@ -137,7 +137,7 @@ class _Run:
         request: InferRequest,
         clearance: Clearance,
         on_text: Callable[[str], Awaitable[bool]],
-        on_state: Callable[[Admitted | Progressed], None] | None,
+        on_state: Callable[[Admitted | Progressed], Awaitable[None]] | None,
         on_aside: Callable[[ToolCallArrived | ThoughtArrived], Awaitable[None]] | None,
         on_output: Callable[[TextArrived], Awaitable[bool]] | None,
     ) -> None:
@@ -215,7 +215,7 @@ class _Run:
                         await self._feed(CancelWanted())
                 case Admitted() | Progressed():
                     if self._on_state is not None:
-                        self._on_state(command)
+                        await self._on_state(command)
                 case Completed() | Declined() | BrokeOff() | Cancelled():
                     self._outcome = command
 

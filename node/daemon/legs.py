@@ -28,7 +28,7 @@ from offload.router import Choice
 from offload.spot_check import SCORED_TOKENS
 from offload.turns import joined_turns
 from protocol.channel import FrameChannel
-from protocol.inference import InferRequest, PromptParts, TextArrived
+from protocol.inference import Admitted, InferRequest, Progress, Progressed, PromptParts, TextArrived
 from protocol.inference import Part as WirePart
 from protocol.names import INFER
 
@@ -125,7 +125,8 @@ class Legs:
             await self._note_leg(answer)
             channel = await self._open_channel(peer.peer_id, INFER)
             ids: list[int] = []
-            reply = await ask_peer(channel, request, clearance, _unused, on_output=_feeding(delivery, ids))
+            reply = await ask_peer(
+                channel, request, clearance, _unused, _telling(job, peer.name), on_output=_feeding(delivery, ids))
             await delivery.finish()
             outcome = "answered"
             self.note_answer(peer.peer_id, reply.model_digest, request, ids)
@@ -239,6 +240,23 @@ def _feeding(delivery: Delivery, ids: list[int]) -> Callable[[TextArrived], Awai
 
 def _nobody(peer_id: str, digest: str, request: InferRequest, token_ids: Sequence[int]) -> None:
     """Nobody checks answers."""
+
+
+def _telling(job: ThinkJob, name: str) -> Callable[[Admitted | Progressed], Awaitable[None]]:
+    """Tells the owner the place in a peer's queue when it changes."""
+    told = 0
+
+    async def tell(state: Admitted | Progressed) -> None:
+        nonlocal told
+        match state:
+            case Admitted(queue_position=position) | Progressed(Progress(state="queued", queue_position=position)):
+                if position != told and position and job.on_note is not None:
+                    await job.on_note(f"{name}: number {position + 1} in its queue.")
+                told = position
+            case Progressed():
+                told = 0
+
+    return tell
 
 
 async def _unused(_: str) -> bool:
