@@ -4,6 +4,9 @@ The home PC is away when the request is made and comes back later. Nobody sits a
 decided from the queue.
 """
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +14,7 @@ from typing import Any
 import pytest
 from embedded_model import models_folder
 from running_nodes import FULL, Household, cli, composed, failing, household, until
+from typing_owner import read_until
 
 from node.cli.demo.nodes import DemoNode
 
@@ -143,6 +147,28 @@ def test_a_no_ends_it_and_a_cancelled_one_never_runs(house: Household) -> None:
     assert len(inferences(house.phone)) == before
     for answer in (first, second):
         assert [turn["text"] for turn in turns(house.phone, answer["conversation_id"])] == [SHORT, answer["text"]]
+
+
+def test_the_owner_decides_at_a_terminal(house: Household) -> None:
+    answer = house.owner.ask(SHORT, on="home-pc")
+    house.start(house.home_pc)
+    reach(house.phone, answer["intent"], "needs_consent")
+    controller, terminal = os.openpty()
+    kith = [sys.executable, "-P", "-c", "from node.cli.main import main; main()"]
+    with subprocess.Popen(
+        [*kith, "queue", "answer", answer["intent"]], env={**os.environ, "KITH_HOME": str(house.phone.home)},
+        stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True,
+    ) as asking:
+        os.close(terminal)
+        shown = read_until(controller, "[y/N] ")
+        os.write(controller, b"y\n")
+        rest = read_until(controller, "\x00")
+        assert asking.wait(60) == 0
+    os.close(controller)
+    assert "This would leave this device for home-pc" in shown
+    assert SHORT in shown
+    assert "waiting (you allowed it)" in rest
+    reach(house.phone, answer["intent"], "done")
 
 
 def test_now_fails_rather_than_queue_and_a_key_asks_once(house: Household) -> None:
