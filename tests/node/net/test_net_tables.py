@@ -108,3 +108,32 @@ def test_the_count_is_always_right_and_within_limits(events: list[tuple[bool, in
         inside = [one for one in inside if not one.aborted]
         assert len(admission) == len(inside) <= total
         assert all(sum(one.ip == ip_text for one in inside) <= per_ip for ip_text in "0123")
+
+
+def through(relay: str, *, born_s: float, dialled: bool = True) -> Connection:
+    return Connection("b", f"/p2p/{relay}/p2p-circuit", dialled, born_s, FakeMuxer(), None, relay)
+
+
+def test_a_direct_one_is_used_before_a_newer_relayed_one() -> None:
+    table = ConnectionTable("a", race_s=5)
+    direct, relayed = connection("b", dialled=True, born_s=0), through("r", born_s=60)
+    assert table.add(direct, max_per_peer=4) + table.add(relayed, max_per_peer=4) == []
+    assert table.best("b") is direct
+    direct.muxer.is_closed = True
+    assert table.best("b") is relayed
+
+
+@given(st.booleans(), st.booleans())
+def test_a_relayed_and_a_direct_one_are_no_race_and_both_stay(dialled: bool, relayed_first: bool) -> None:
+    table = ConnectionTable("a", race_s=5)
+    ones = [through("r", born_s=1, dialled=not dialled), connection("b", dialled=dialled, born_s=1)]
+    for one in ones if relayed_first else ones[::-1]:
+        assert table.add(one, max_per_peer=4) == []
+    assert table.best("b") is ones[1]
+
+
+def test_two_relayed_ones_of_both_sides_are_a_race_like_any_other() -> None:
+    table = ConnectionTable("a", race_s=5)
+    theirs, ours = through("r", born_s=1, dialled=False), through("s", born_s=1)
+    table.add(theirs, max_per_peer=4)
+    assert table.add(ours, max_per_peer=4) == [theirs]

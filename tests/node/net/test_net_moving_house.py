@@ -1,0 +1,54 @@
+"""This machine's addresses change: connections from an address that is gone are dropped at once, hints are tried."""
+
+import trio
+from linknode import LinkNode
+from netpair import linked_pair, until
+
+from node.net.events import Disconnected
+
+
+async def test_connections_from_an_address_that_is_gone_are_dropped_at_once() -> None:
+    async with linked_pair() as (a, b):
+        session = b.network._session
+        assert session is not None
+        (connection,) = session.table.all()
+        connection.local_ip = "192.168.1.7"  # as if it had been made from there
+        assert b.network.drop_stale({"192.168.1.7", "10.0.0.1"}) == 0
+        assert b.network.drop_stale({"192.168.1.8"}) == 1
+        assert b.network.connection(a.peer_id) is None  # not used from this instant on
+        await until(lambda: bool(b.seen(Disconnected)))
+
+
+async def test_loopback_stays_whatever_comes_and_goes() -> None:
+    async with linked_pair() as (a, b):
+        assert b.network.drop_stale(set()) == 0
+        assert b.network.connection(a.peer_id) is not None
+
+
+async def test_a_hint_is_tried_and_a_known_address_stays_known() -> None:
+    near, far = LinkNode("near"), LinkNode("far")
+    async with trio.open_nursery() as nursery:
+        for node in (near, far):
+            await nursery.start(node.run, ["/ip4/127.0.0.1/tcp/0"])
+        near.gate.allow(far.peer_id)
+        far.gate.allow(near.peer_id)
+        far.links.know(near.peer_id, [])
+        near.links.know(far.peer_id, ["/ip4/127.0.0.1/tcp/9"])  # nobody there
+        await trio.sleep(0.3)
+        assert far.peer_id not in near.links.present()
+        assert "does not answer" in near.links.failure(far.peer_id)
+        near.links.hint(far.peer_id, far.addresses)
+        await until(lambda: far.peer_id in near.links.present())
+        assert near.links.failure(far.peer_id) == ""
+        assert list(near.links.addresses(far.peer_id)) == [*far.addresses, "/ip4/127.0.0.1/tcp/9"]
+        nursery.cancel_scope.cancel()
+
+
+async def test_hints_are_few_and_only_for_peers_that_are_known() -> None:
+    node = LinkNode("near")
+    node.links.hint("12D3KooWnobody", ["/ip4/10.0.0.1/tcp/1"])
+    assert list(node.links.addresses("12D3KooWnobody")) == []
+    node.links.know("bea", ["/ip4/10.0.0.9/tcp/1"])
+    for number in range(40):
+        node.links.hint("bea", [f"/ip4/10.0.{number}.{place}/tcp/1" for place in range(40)])
+    assert len(node.links.addresses("bea")) <= 16
