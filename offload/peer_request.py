@@ -1,15 +1,16 @@
 """A peer's request in the words of an engine. Pure. Must not know streams, grants' signatures or engines."""
 
 import re
+from dataclasses import replace
 
 from offload.ports import ChatPrompt, GenerateRequest, Message, ModelInfo, PastCall, TokenPrompt, ToolCall, ToolOffer
 from offload.turns import joined_turns
 from protocol import limits
 from protocol.content import content_texts
 from protocol.grants import Grant
-from protocol.inference import InferRequest, Part, PromptTokens
+from protocol.inference import InferRequest, Output, Part, PromptTokens
 
-__all__ = ["engine_request", "estimate_tokens", "in_words", "is_sendable"]
+__all__ = ["engine_request", "estimate_tokens", "in_words", "is_sendable", "outputs"]
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")      # protocol.fields.ToolName
 _SHOWN_CHARS = 4096
@@ -51,6 +52,20 @@ def engine_request(request: InferRequest, peer_id: str, model: ModelInfo, grant:
         thought_so_far=request.thought_so_far,
         calls_so_far=request.calls_so_far,
     )
+
+
+def outputs(text: str, token_ids: tuple[int, ...], thought: str) -> list[Output]:
+    """What a piece of an answer is on the wire: one frame, or several where it is long because it was held back (what
+    might have become a call). None for nothing."""
+    if max(len(text), len(thought)) <= limits.MAX_TOKEN_TEXT_CHARS:
+        return [Output(text, len(token_ids), token_ids, thought)] if text or token_ids or thought else []
+    found = [Output("", 0, (), part) for part in _parts(thought)] + [Output(part, 0) for part in _parts(text)]
+    return [replace(found[0], tokens=len(token_ids), token_ids=token_ids), *found[1:]]
+
+
+def _parts(text: str) -> list[str]:
+    size = limits.MAX_TOKEN_TEXT_CHARS
+    return [text[at:at + size] for at in range(0, len(text), size)]
 
 
 def is_sendable(call: ToolCall) -> bool:

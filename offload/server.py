@@ -12,7 +12,7 @@ from collections.abc import Callable
 import trio
 
 from offload.claim import Claim, GrantBook, Hindrance, Refusal, why_refused
-from offload.peer_request import engine_request, estimate_tokens, in_words, is_sendable
+from offload.peer_request import engine_request, estimate_tokens, in_words, is_sendable, outputs
 from offload.ports import (
     Engine,
     Event,
@@ -345,8 +345,8 @@ class _Session:
                 tokens = len(token_ids) if self._tells_ids else int(bool(text or thought))
                 if await self._hindered(await claim.wrote(tokens)):
                     return False
-                if text or token_ids or thought:
-                    await self._feed(Output(text, len(token_ids), token_ids, thought))
+                for output in outputs(text, token_ids, thought):
+                    await self._feed(output)
             case ToolCall() as call:
                 await self._propose(call)
             case Resumed():

@@ -212,6 +212,16 @@ async def test_calls_and_thoughts_reach_the_asker_apart_from_the_text(autojump_c
         Message("tool", "bad arguments", (), "c1"), Message("tool", "and again", (), "c2"))
 
 
+async def test_text_that_was_held_back_for_long_comes_in_several_frames(autojump_clock):
+    held, thought = "é" * 50_000, "x" * 20_000
+    pair = Pair([
+        Started(10, 0, DIGEST), Piece(held, (1, 2), thought), Piece("!", (3,)), Finished("stop", Usage(10, 0, 3))])
+    answer = await pair.ask()
+    assert (answer.text, answer.token_count) == (held + "!", 3)
+    assert "".join(aside.text for aside in pair.asides) == thought
+    assert max(map(len, pair.texts)) == 16_384
+
+
 @pytest.mark.parametrize("call", [ToolCall("Calendar-Free", "{}"), ToolCall("calendar_free", "x" * 40_000)])
 async def test_a_call_that_fits_into_no_frame_comes_as_words(autojump_clock, call):
     pair = Pair([Started(10, 0, DIGEST), Piece("", (1,)), call, Finished("tool_calls", Usage(10, 0, 1))])

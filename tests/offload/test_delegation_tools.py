@@ -126,6 +126,7 @@ async def test_what_a_peer_cannot_be_served_is_refused_in_the_wires_words(tmp_pa
     refused = []
     async with trio.open_nursery() as nursery:
         await nursery.start(engine.run)
+        await engine.warm()     # a cold model is admitted while it loads; then it is too late to refuse
         server = InferenceServer(engine, Grants(), QuotaBook(Usages(), lambda: date(2026, 3, 1)))
         for tools in ((ToolOffer("f", "", '{"type": "string"}'),), (ToolOffer("f", "", "{}"),)):
             try:
