@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -202,3 +203,42 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(StorageError, match="cannot be written"):
         keystore.create(tmp_path / "identity.json", SeededEntropy(1))
+
+
+# ---- what the data at rest is encrypted with
+
+@pytest.mark.parametrize("passphrase", [None, "correct horse battery"])
+def test_a_rotation_is_three_files_one_after_the_other(tmp_path, cheap_argon, passphrase):
+    path, entropy = tmp_path / "identity.json", SeededEntropy(5)
+    before = keystore.create(path, entropy)
+    assert before.storage is before.next_storage is None
+    assert before.storage_key("database") == before.subkey("database")      # as it always was
+    assert before.next_storage_key("database") is None
+    during = replace(before, next_storage=b"n" * 32)
+    after = replace(before, storage=b"n" * 32)
+    for identity in (during, after, replace(after, next_storage=b"m" * 32)):
+        keystore.save(path, identity, passphrase, entropy)
+        assert keystore.load(path, passphrase) == identity
+        assert keystore.peer_id_of(path) == before.peer_id
+        assert path.stat().st_mode & 0o777 == 0o600
+    assert during.next_storage_key("database") == after.storage_key("database") != during.storage_key("database")
+    assert after.storage_key("index") != after.storage_key("database")
+    assert b"n" * 32 not in repr(during).encode() and "nnnn" not in repr(after)
+
+
+def test_a_changed_passphrase_keeps_the_storage_key(tmp_path, cheap_argon):
+    path, entropy = tmp_path / "identity.json", SeededEntropy(6)
+    rotated = replace(keystore.create(path, entropy), storage=b"s" * 32)
+    keystore.set_passphrase(path, rotated, "first passphrase", entropy)
+    keystore.set_passphrase(path, keystore.load(path, "first passphrase"), None, entropy)
+    assert keystore.load(path) == rotated
+
+
+def test_a_file_with_a_cut_storage_key_is_damaged(tmp_path):
+    path = tmp_path / "identity.json"
+    keystore.save(path, replace(keystore.create(path, SeededEntropy(7)), storage=b"s" * 32), None, SeededEntropy(8))
+    record = json.loads(path.read_text())
+    record["storage"] = record["storage"][:20]
+    path.write_text(json.dumps(record))
+    with pytest.raises(DamagedKeyFile):
+        keystore.load(path)
