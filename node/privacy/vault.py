@@ -66,8 +66,9 @@ class Vault:
     ) -> None:
         """values: (text, type). strict: every value counts whatever its words (what a tool returned just now).
 
-        doubtful: more values, never strict (what a detector took for personal).
+        doubtful: more values, of which single words need a second signal (what a detector took for personal).
         """
+        self._doubting = False
         self._words: dict[str, _Pattern] = {}
         self._squeezed: dict[str, _Pattern] = {}
         self._numbers: dict[str, list[tuple[str, str]]] = {}    # last 7 digits -> [(all but leading zeros, type)]
@@ -76,7 +77,7 @@ class Vault:
         self._count = 0
         for text, type_ in values:
             self._add(text, type_)
-        self._strict = False
+        self._strict, self._doubting = False, True
         for text, type_ in doubtful:
             self._add(text, type_)
         self._word_automaton = _automaton(self._words)
@@ -114,7 +115,7 @@ class Vault:
             return False
         single = " " not in whole
         everyday = not self._strict and single and (
-            whole in _COMMON or (type_ == "EVENT" and not digits)
+            whole in _COMMON or (type_ == "EVENT" and not digits) or (self._doubting and not digits)
         )
         self._put_word(whole, type_, _WHOLE, everyday=everyday)
         if len(squeezed) >= _SHORTEST_SQUEEZED and not everyday:
@@ -150,11 +151,12 @@ class Vault:
                 self._put_word(spelling, "PERSON", _WHOLE)
         for name in names:
             self._add_part(name, "PERSON", number)
-            self._near.add(name, number)
+            if not self._doubting:
+                self._near.add(name, number)
 
     def _add_part(self, part: str, type_: str, number: int) -> None:
         if len(part.replace(" ", "")) >= _SHORTEST_PART:
-            self._put_word(part, type_, number, everyday=part in EVERYDAY)
+            self._put_word(part, type_, number, everyday=self._doubting or part in EVERYDAY)
 
     def _put_word(self, word: str, type_: str, part_of: int, *, everyday: bool = False) -> None:
         self._put(self._words, word, _Pattern(len(word), type_, part_of, everyday, glued=False))

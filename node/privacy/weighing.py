@@ -34,6 +34,7 @@ _ACRONYM = re.compile(r"[A-Z0-9&]{1,5}s?")
 _SHORT_CAPITALS = re.compile(r"[A-Z]{1,3}")      # US, UK, and every short word where all is capital
 _JOINING = re.compile(r"[ \t]{1,2}|,[ \t]?|[ \t]?\n[ \t,>?]{0,6}")
 _NAMES = frozenset({"PERSON", "ORG", "PLACE", "NAME", "GROUP", "ADDRESS"})
+_RANK = {type_: at for at, type_ in enumerate(("EMAIL", "PHONE", "ID", "URL", "ADDRESS", "PERSON", "PLACE", "ORG"))}
 _PLACES = frozenset({"ADDRESS", "PLACE"})
 
 
@@ -43,6 +44,7 @@ def weigh(text: str, spans: Iterable[tuple[int, int, str]], public: PublicNames,
         Hit(start, end, type_) for start, end, type_ in spans
         if _counts(text, start, end, type_, public, this_year)
     ]
+    kept.sort(key=lambda hit: _RANK.get(hit.type, len(_RANK)))      # of two types for one span the surer one counts
     kept += _ages(text)
     kept += _titles(text, kept)
     return _joined(text, merge(kept, text))

@@ -4,7 +4,8 @@ The union, since they fail on different texts. What of it is masked is weighed e
 Loaded in the detectors' process only.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from node.scan.detectors.entities import Entities
@@ -12,6 +13,9 @@ from node.scan.detectors.rampart import Rampart
 from node.scan.detectors.unfamiliar import find_unfamiliar
 
 __all__ = ["Detectors"]
+
+_WORD = re.compile(r"[^\W\d_]+")
+_BEGINS = re.compile(r"(?:^|[.!?:;\n>#*•-])[\s\"'(#>*•-]*\Z")
 
 
 class Detectors:
@@ -34,11 +38,33 @@ class Detectors:
         """
         if foreign:
             return sorted(set(_trimmed(text, self._rampart.find(text))))
-        found = {
-            *_trimmed(text, self._entities.find(text)), *_trimmed(text, self._rampart.find(text)),
-            *find_unfamiliar(text, self._entities.vocabulary),
-        }
-        return sorted(found)
+        sure = [*_trimmed(text, self._rampart.find(text)), *find_unfamiliar(text, self._entities.vocabulary)]
+        entities = _doubted(text, _trimmed(text, self._entities.find(text)), sure, self._entities.vocabulary)
+        return sorted({*sure, *entities})
+
+
+def _doubted(
+    text: str, entities: Iterable[tuple[int, int, str]], sure: Sequence[tuple[int, int, str]], known: Container[str],
+) -> Iterator[tuple[int, int, str]]:
+    """The entities less words that have their capital from beginning a sentence: "Roof", and the "Tell" of "Tell Dana".
+
+    spaCy takes many of those for names. A word of the vocabulary counts there only when another finding covers it.
+    """
+    for start, end, type_ in entities:
+        begin = start
+        while type_ in ("PERSON", "ORG", "PLACE") and begin < end and _BEGINS.search(text, max(0, start - 8), start):
+            word = _WORD.match(text, begin, end)
+            if word is None or not word[0][0].isupper() or word[0].lower() not in known:
+                break
+            if any(one < word.end() and word.start() < two for one, two, _ in sure):
+                break
+            rest = text[word.end() : end]
+            begin = word.end() + len(rest) - len(rest.lstrip())
+            if begin < end and not any(one < end and begin < two for one, two, _ in sure):
+                begin = start       # several words, and nobody else says which of them are a name: keep them all
+                break
+        if begin < end:
+            yield begin, end, type_
 
 
 def _trimmed(text: str, spans: Iterable[tuple[int, int, str]]) -> Iterable[tuple[int, int, str]]:

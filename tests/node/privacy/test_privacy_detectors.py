@@ -165,3 +165,10 @@ async def test_shared_passages_are_not_guessed_at() -> None:
     passage = Labeled("Ask Ebenezer Quill", Confidentiality.PERSONAL, Integrity.LOCAL, "share:notes", ())
     await guard.clear(Part("passage", passage), purpose=Purpose.ANSWER)
     assert detector.asked == []
+
+
+async def test_a_word_that_was_once_taken_for_a_name_is_not_masked_everywhere() -> None:
+    guard = await guarded(WordDetector(name="Roof"))
+    await guard.clear(Part("user", owner_text("Ask Roof.")))
+    later = await guard.clear(Part("user", owner_text("The roof leaks. Roof tiles cost 3 euros. We met Roof.")))
+    assert later.texts == ("The roof leaks. Roof tiles cost 3 euros. We met [PERSON_1].",)

@@ -150,3 +150,25 @@ def test_unfamiliar_words_with_a_capital(text: str, found: list[str]) -> None:
     known = frozenset(["we", "met", "there", "the", "and", "people", "offer", "see", "walk", "house", "weeks"])
     spans = list(find_unfamiliar(text, known))
     assert [text[start:end] for start, end, _ in spans] == found
+
+
+@installed
+@pytest.mark.parametrize(("entity", "others", "kept"), [
+    ("Roof", [], []),                           # a common word with the capital of a heading
+    ("Roof", ["Roof"], ["Roof"]),               # another detector says so, too
+    ("Tell Dana", ["Dana"], ["Dana"]),          # the verb goes, the name stays
+    ("Tell Dana", [], ["Tell Dana"]),           # nobody says which of them is the name
+    ("Ebenezer", [], ["Ebenezer"]),             # no common word
+])
+def test_capitals_of_a_sentences_beginning_are_doubted(entity: str, others: list[str], kept: list[str]) -> None:
+    union = pytest.importorskip("node.scan.detectors.union")
+    known = frozenset(["roof", "tell", "dana"])
+    for text in (f"{entity} came", f"It is so. {entity} came", f"# {entity}\n\ncame"):
+        at = text.index(entity)
+        sure = [(text.index(one), text.index(one) + len(one), "PERSON") for one in others]
+        spans = list(union._doubted(text, [(at, at + len(entity), "PERSON")], sure, known))
+        assert [text[start:end] for start, end, _ in spans] == kept
+    middle = f"we saw {entity} there"           # in mid-sentence the capital is a sign
+    at = middle.index(entity)
+    whole = (at, at + len(entity), "PERSON")
+    assert list(union._doubted(middle, [whole], [], known)) == [whole]
