@@ -253,6 +253,8 @@ class EvalInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     model: str | None = None
     may_decline: bool = True
     may_ask: bool = False
+    own_format: bool = False
+    """Tools in the model's own template and format, and not one call in JSON under a schema."""
 
 
 class Evaluating(Protocol):

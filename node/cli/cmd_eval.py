@@ -76,11 +76,12 @@ def _draw(report: dict[str, Any]) -> str:
 @click.option("--from-history", "own", is_flag=True, help="Cases of what you asked for, confirmed and kept here.")
 @click.option("--must-call", is_flag=True, help="Offer no way to decline: measures the calls themselves.")
 @click.option("--may-ask", is_flag=True, help="Let the model ask back instead of calling.")
+@click.option("--own-format", is_flag=True, help="Calls as the model's own template teaches them.")
 @json_option
 @click.pass_context
 def command(
     ctx: click.Context, files: tuple[Path, ...], answers: Path | None, model: str | None, most: int, whole: bool,
-    own: bool, must_call: bool, may_ask: bool,
+    own: bool, must_call: bool, may_ask: bool, own_format: bool,
 ) -> None:
     """Run function-calling cases of FILES (BFCL JSON shape) through a model of this node.
 
@@ -99,7 +100,7 @@ def command(
         raise CommandFailure("there is no usable case", hint="See: kith eval --help", exit_code=2, code="bad_cases")
     body = {
         "cases": msgspec.to_builtins(cases), "model": model, "may_decline": not must_call, "may_ask": may_ask,
-        "own": own, "most": None if whole else most,
+        "own": own, "most": None if whole else most, "own_format": own_format,
     }
     report: dict[str, Any] | None = None
     done = 0

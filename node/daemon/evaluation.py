@@ -11,6 +11,7 @@ from node.api.ports import Emit, EvalInput
 from node.errors import KithError, ModelMissing
 from offload.evaluation.cases import Loaded, stratified_sample
 from offload.evaluation.errors import BadCases
+from offload.evaluation.native_chooser import NativeChooser
 from offload.evaluation.plain_chooser import PlainChooser
 from offload.evaluation.report import Scored, add_up
 from offload.evaluation.runner import run_cases
@@ -19,6 +20,7 @@ from offload.ports import Engine
 __all__ = ["Evaluating"]
 
 CHOOSER = "plain: tools in the prompt, one call in JSON under a schema"
+OWN_FORMAT = "the model's own format, as its template teaches it"
 
 
 class Evaluating:
@@ -63,9 +65,10 @@ class Evaluating:
                 "name": one.choice.name, "arguments": one.choice.arguments, "text": one.choice.text,
                 **msgspec.to_builtins(one.score)})
 
-        chooser = PlainChooser(
+        chooser = (NativeChooser if wanted.own_format else PlainChooser)(
             self._engine, model.digest, may_decline=wanted.may_decline, may_ask=wanted.may_ask)
         results = await run_cases(cases, chooser, tell=tell)
         report = add_up(
-            results, model=model.name, digest=model.digest, quantisation=model.quantisation, chooser=CHOOSER)
+            results, model=model.name, digest=model.digest, quantisation=model.quantisation,
+            chooser=OWN_FORMAT if wanted.own_format else CHOOSER)
         await emit({"event": "eval", **msgspec.to_builtins(report)})

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from offload.errors import EngineError
 from offload.evaluation.cases import Case, Tool, read_answers, read_cases, stratified_sample
 from offload.evaluation.errors import BadCases
+from offload.evaluation.native_chooser import NativeChooser
 from offload.evaluation.plain_chooser import PlainChooser
 from offload.evaluation.runner import run_cases
 from offload.evaluation.schemas import calls_schema, parameter_schema
-from offload.ports import Failed, Finished, Piece, Usage
+from offload.ports import Failed, Finished, Piece, ToolCall, Usage
 
 AREA = {"name": "area", "description": "Area of a rectangle.", "parameters": {
     "type": "dict", "required": ["width"], "properties": {
@@ -122,7 +123,7 @@ class Scripted:
             yield answer
             return
         for piece in answer:
-            yield Piece(piece)
+            yield piece if isinstance(piece, ToolCall) else Piece(piece)
         yield Finished("stop", Usage(10, 0, 4))
 
 
@@ -173,3 +174,37 @@ async def test_the_runner_tells_each_case():
     chooser = PlainChooser(Scripted('{"name": "area", "arguments": {"width": 3.0}}', "{", "{"), "m")
     results = await run_cases([CASE, CASE], chooser, tell=tell)
     assert told == [("1", True), ("1", False)] and [one.choice.kind for one in results] == ["call", "broken"]
+
+
+CALLED = ToolCall("area", '{"width": 3}', ("closing",))
+
+
+@pytest.mark.parametrize(("answer", "options", "kind"), [
+    ((CALLED,), {}, "call"),
+    ((CALLED,), {"may_decline": False}, "call"),
+    (("None of these.",), {}, "none"),
+    (("Which unit?",), {}, "none"),
+    (("Which unit?",), {"may_ask": True}, "ask"),
+])
+async def test_the_native_chooser_takes_the_engines_calls(answer, options, kind):
+    engine = Scripted(answer)
+    choice = await NativeChooser(engine, "m", **options).choose(CASE)
+    assert (choice.kind, choice.tries, choice.prompt_tokens, choice.output_tokens) == (kind, 1, 10, 4)
+    assert (choice.name, choice.arguments) == (("area", {"width": 3}) if kind == "call" else ("", {}))
+    (request,) = engine.asked
+    (offered,) = request.tools
+    assert (offered.name, json.loads(offered.parameters)["type"]) == ("area", "object")
+    assert request.tool_choice == ("auto" if options.get("may_decline", True) else "required")
+    assert request.schema is None and [message.content for message in request.prompt.messages] == ["3 m wide?"]
+
+
+async def test_the_native_chooser_tries_again_and_gives_up():
+    silent = Scripted((), ())
+    assert (await NativeChooser(silent, "m").choose(CASE)).kind == "broken"
+    assert silent.asked[1].max_tokens > silent.asked[0].max_tokens
+    talks = Scripted(("I will not.",), ("No.",))
+    assert (await NativeChooser(talks, "m", may_decline=False).choose(CASE)).kind == "broken"
+    bad = Failed("bad_tools", "No.")
+    assert (await NativeChooser(Scripted(bad, bad), "m").choose(CASE)).kind == "broken"
+    with pytest.raises(EngineError, match="worker_died"):
+        await NativeChooser(Scripted(Failed("worker_died", "It died.")), "m").choose(CASE)
