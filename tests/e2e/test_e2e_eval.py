@@ -58,6 +58,10 @@ def test_cases_of_a_file_with_answers_beside_it(home, tmp_path):
         assert all(kind["broken"] == 0 for kind in kinds.values()), "the schema holds every answer"
         assert report["right"] == sum(kind["right"] for kind in kinds.values()) and report["output_tokens"] > 0
         assert kinds["simple"]["tool"] + kinds["simple"]["abstained"] == 1
+
+        own = json.loads(cli(node, "eval", str(file), "--own-format", "--must-call", "--json").stdout)
+        assert "own format" in own["chooser"]
+        assert all(kind["broken"] == kind["abstained"] == 0 for kind in own["kinds"]), "each is held to a call"
         shown = cli(node, "eval", str(file), "--cases", "1")
         assert shown.returncode == 0 and "ARG VALUES" in shown.stdout
         assert cli(node, "eval", str(tmp_path / "none.json")).returncode == 2
