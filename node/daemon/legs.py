@@ -22,7 +22,18 @@ from node.privacy.labels import public_text
 from node.privacy.policy import PeerView, Purpose
 from node.store.answers import KeptPiece
 from offload.client import AnswerBroken, ask_peer
-from offload.ports import ChatPrompt, Engine, Failed, Finished, GenerateRequest, Lane, Message, ModelInfo, Piece
+from offload.ports import (
+    ChatPrompt,
+    Engine,
+    Failed,
+    Finished,
+    GenerateRequest,
+    Lane,
+    Message,
+    ModelInfo,
+    Piece,
+    Queued,
+)
 from offload.refusals import break_in_words
 from offload.router import Choice
 from offload.spot_check import SCORED_TOKENS
@@ -177,6 +188,8 @@ class Legs:
         async with self._engine.stream(request) as events:
             async for event in events:
                 match event:
+                    case Queued(position, expected_s) if position and job.on_note is not None:
+                        await job.on_note(_place_here(position, expected_s))
                     case Piece(text, token_ids, thought):
                         tokens = len(token_ids) or int(bool(text or thought))
                         if not await delivery.feed(KeptPiece(text, thought, tokens, token_ids)):
@@ -257,6 +270,12 @@ def _telling(job: ThinkJob, name: str) -> Callable[[Admitted | Progressed], Awai
                 told = 0
 
     return tell
+
+
+def _place_here(position: int, expected_s: float | None) -> str:
+    """The place in this device's own queue, and when its turn may come, where that is known."""
+    place = f"This device is busy: number {position + 1} in its queue"
+    return f"{place}." if expected_s is None else f"{place}, about {max(1, round(expected_s))} s."
 
 
 async def _unused(_: str) -> bool:

@@ -21,7 +21,7 @@ from node.daemon.thinker import Thinker, ThinkFailed
 from node.errors import KithError, ModelMissing, NotPaired, PeerUnreachable, StorageError, UnknownPeer
 from node.privacy.labels import Labeled, owner_text
 from node.privacy.policy import PeerView
-from offload.ports import ChatPrompt, Failed, Finished, GenerateRequest, ModelInfo, Piece, Started, Usage
+from offload.ports import ChatPrompt, Failed, Finished, GenerateRequest, ModelInfo, Piece, Queued, Started, Usage
 from offload.quota import QuotaBook
 from offload.router import Offer, PeerCandidate
 from offload.server import InferenceServer
@@ -63,9 +63,11 @@ class ScriptedEngine:
                     await trio.sleep(0.1)   # what was sent before has arrived
                     await self.die()
                     await trio.sleep_forever()
-                if isinstance(item, Failed):
+                if isinstance(item, Failed | Queued):
                     yield item
-                    return
+                    if isinstance(item, Failed):
+                        return
+                    continue
                 self.produced += 1
                 yield Piece(item, (number,))
             yield Finished("stop", Usage(10, 0, len(self.script)))
@@ -319,6 +321,18 @@ async def test_a_local_engine_that_fails_says_why(autojump_clock: object) -> Non
     with pytest.raises(ThinkFailed, match="The worker died twice") as failed:
         await home.think(place="local")
     assert failed.value.hint == "See: kith logs"
+
+
+async def test_the_place_in_the_own_queue_is_told_with_when_it_may_be_its_turn(autojump_clock: object) -> None:
+    home = await house(here=(Queued(2, 8.4), Queued(1, None), Queued(0, 0.0), "Here it is."))
+    notes: list[str] = []
+
+    async def note(text: str) -> None:
+        notes.append(text)
+
+    await home.think(place="local", on_note=note)
+    assert notes[-2:] == [
+        "This device is busy: number 3 in its queue, about 8 s.", "This device is busy: number 2 in its queue."]
 
 
 @pytest.mark.parametrize("place", ["auto", "local"])
