@@ -6,11 +6,13 @@ Both owners read which limit was met. Statements on stopping are about tokens, n
 import contextlib
 import json
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from embedded_model import models_folder
-from running_nodes import Household, cli, failing, household, until
+from running_nodes import Household, cli, failing, household, peer_of, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.model]
 
@@ -31,7 +33,7 @@ def full_grant(house: Household) -> Iterator[None]:
     yield
     everything = "infer,mail,models,relay,search"
     grant(house, "edit", "phone", "--services", everything, "--models", "*", "--tokens-per-day", "20000000",
-          "--max-context", "131072", "--max-concurrency", "8", "--until", "2040-01-01")
+          "--max-context", "131072", "--max-concurrency", "8", "--until", "2040-01-01", "--hours", "all")
     wait_allowed(house, True)
 
 
@@ -87,7 +89,7 @@ def test_a_day_used_up_is_told_to_both_owners(house: Household) -> None:
     assert view["tokens_today"] >= 1
     wait_allowed(house, True)
     answered_here(house, "this device may use 1 tokens a day there (UTC), and they are used up")
-    named = failing(lambda: house.owner.ask(SHORT, on="home-pc"))
+    named = failing(lambda: house.owner.ask(SHORT, on="home-pc", now=True))
     assert "used up" in str(named)
     refusal = grant(house, "show", "phone")["refusals"][-1]
     assert (refusal["code"], refusal["limit"], refusal["text"]) == ("quota", 1, "quota: 1 token a day")
@@ -98,6 +100,41 @@ def test_a_short_context_is_told_with_its_number(house: Household) -> None:
     wait_allowed(house, True)
     answer = answered_here(house, "longer than the 100 tokens it allows")
     assert "home-pc" in answer["reason"]
+
+
+def test_a_change_is_told_on_the_open_link_and_a_closed_hour_with_its_end(house: Household) -> None:
+    before = peer_of(house.phone)["last_contact"]
+    opens = (datetime.now(ZoneInfo("Europe/London")) + timedelta(hours=3)).replace(minute=0)
+    hours = f"{opens:%H:00}-{opens + timedelta(hours=1):%H:00}"
+    grant(house, "edit", "phone", "--hours", hours, "--tokens-per-day", "5000000")
+
+    def heard() -> bool:
+        held = house.phone.client().get("/v1/peers/home-pc/grant")["allowed_us"]
+        return held is not None and (held["hours"], held["tokens_per_day"]) == (hours, 5_000_000)
+
+    until(heard, "the phone has the new grant")
+    line = next(line for line in house.phone.client().post("/v1/offload/explain", {"text": SHORT})["candidates"]
+                if line["name"] == "home-pc")
+    assert not line["able"] and "does not hold at this time of the day (again in" in line["reason"]
+    answered_here(house, "does not hold at this time of the day")
+    assert f"{hours} (Europe/London)" in cli(house.home_pc, "grant", "show", "phone").stdout
+    assert peer_of(house.phone)["last_contact"] == before  # nothing was cut or greeted anew for it
+    grant(house, "edit", "phone", "--hours", "all")
+    until(lambda: house.owner.ask(SHORT)["ran_on"] == "home-pc", "it is open again")
+
+
+def test_narrowing_ends_the_answer_that_it_does_not_cover(house: Household) -> None:
+    owner, narrowed = house.owner, False
+    answer: dict[str, Any] = {}
+    with contextlib.closing(owner.follow(LONG)) as events:
+        for event in events:
+            if event["event"] == "delta" and not narrowed and len(_deltas(owner.events)) >= 3:
+                grant(house, "edit", "phone", "--max-context", "200")
+                narrowed = True
+                assert [peer["connected"] for peer in house.home_pc.status()["peers"]] == [True]
+            answer = event
+    assert "home-pc stopped in mid-answer (the grant there was narrowed" in answer["reason"]
+    assert "".join(_deltas(owner.events)) == answer["text"]
 
 
 def test_a_model_that_is_not_granted_is_not_offered(house: Household) -> None:
@@ -130,7 +167,7 @@ def test_revoking_cuts_a_running_answer_and_the_reader_gets_the_rest(house: Hous
     again = house.owner.ask(SHORT)
     assert again["ran_on"] == "phone"
     assert "has not granted inference" in again["reason"]
-    named = failing(lambda: house.owner.ask(SHORT, on="home-pc"))
+    named = failing(lambda: house.owner.ask(SHORT, on="home-pc", now=True))
     assert named.exit_code == 6
 
 
