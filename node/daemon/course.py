@@ -166,8 +166,10 @@ class Course:
     async def _wait(self) -> Choice | None:
         """Somebody who can go on, when there is one in time."""
         await self._note("Nobody is here to go on with this answer; waiting for a machine that can.")
-        with trio.move_on_after(RETURN_WAIT_S if self._may_return() else 0):
-            while (choice := await self._choose()).where == "nowhere":  # noqa: ASYNC110 - peers announce nothing
+        with trio.move_on_after(RETURN_WAIT_S):
+            while (choice := await self._choose()).where == "nowhere":
+                if not self._may_return():
+                    return None
                 await trio.sleep(LOOK_EVERY_S)
             return choice
         return None
