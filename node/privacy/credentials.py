@@ -30,6 +30,8 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _VALUE_LIMIT_CHARS = 8_192
 _LEAST_CHARS = 4
 _NOTE_USE_EVERY_MS = 60_000
+_INLINE_CHARS = 8_192   # longer texts are searched in a thread
+_THREADS = trio.CapacityLimiter(2)
 
 
 class NoSuchSecret(KithError):
@@ -163,7 +165,11 @@ class CredentialsNet:
     async def scan(self, text: str, returned: Vault) -> Sequence[Hit]:
         """Hits; a stored value is told as one hit over the text, without its place."""
         found = list(await self._patterns.scan(text, returned))
-        if text and self._store.holds(text):
+        if len(text) <= _INLINE_CHARS:
+            held = self._store.holds(text)
+        else:
+            held = await trio.to_thread.run_sync(self._store.holds, text, limiter=_THREADS, abandon_on_cancel=True)
+        if held and text:
             found.append(Hit(0, len(text), "stored secret"))
         return found
 
