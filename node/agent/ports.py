@@ -203,6 +203,8 @@ class ThinkResult:
     """A machine that could do better was away: what a queue may have answered again later."""
     intent_id: str = ""
     """The queued request whose better answer will take this one's place; empty: none is to come."""
+    waits_for: str = ""
+    """With intent_id: what it waits for: peer, consent, or time (the owner asked for it later)."""
 
 
 class Thinker(Protocol):
@@ -327,7 +329,7 @@ class Answer:
     choices: tuple[str, ...] = ()
     """For ASKED: answers the owner may pick."""
     missing: str | None = None
-    """For ASKED: the slot that is asked for."""
+    """For ASKED: the slot that is asked for. For DRAFT: what the better answer waits for: peer, consent or time."""
     legs: tuple[Leg, ...] = ()
     """For a model's answer: the machines that wrote it."""
     exact: bool = False

@@ -42,7 +42,7 @@ def conclude(job: ThinkJob, result: ThinkResult, watch: RepeatedText) -> Said:
     sources = tuple(dict.fromkeys(part.text.source for part in job.parts if part.name not in _NOT_MATERIAL))
     return Said(answer_label(result, job), Answer(
         "", kind, result.ran_on, reason, "", sources=sources, intent_id=result.intent_id, legs=result.legs,
-        exact=result.exact, settles=job.job_id))
+        exact=result.exact, settles=job.job_id, missing=result.waits_for or None))
 
 
 class Reasoner:

@@ -96,7 +96,7 @@ def command(
     """Ask the agent. Text may also come from standard input.
 
     When the peer named by --on is away, this device drafts an answer, exits with 5, and queues the request: see kith
-    queue.
+    queue. The same, with 4, when nobody says whether the text may leave.
     """
     at = session(ctx)
     if attach is not None:
@@ -160,7 +160,8 @@ def _finish(read: tuple[dict[str, Any], list[str]], at: Session, *, drafted: boo
         name = answer["intent"][:8]
         at.say(f"[see it come: kith queue show {name}, take it back: kith queue cancel {name}]")
         if not drafted:  # a script that named a peer must notice that another machine answered
-            raise CommandFailure("only a draft", exit_code=5, code="draft", shown=True)
+            code = 4 if answer["missing"] == "consent" else 5
+            raise CommandFailure("only a draft", exit_code=code, code="draft", shown=True)
     if answer["kind"] == "denied":
         raise CommandFailure("not done: you said no", exit_code=4, code="denied", shown=True)
     broken = any(leg["ended"] for leg in answer.get("legs", [])[-1:])

@@ -80,17 +80,19 @@ class DraftingThinker:
         Raises what the node's own thinker raises, and QueueFull.
         """
         if job.wait == "later" and job.place != LOCAL:
-            return await self._draft(job, "you asked for the better answer later")
+            return await self._draft(job, "you asked for the better answer later", "time")
         shown = _Shown(job.on_text)
         try:
             result = await self._thinker.think(replace(job, on_text=shown.feed))
         except (PeerUnreachable, ConsentUnanswered, ModelMissing, ThinkFailed) as failure:
             if shown.any or not self._waits(job, failure):
                 raise
-            return await self._draft(job, str(failure).rstrip("."))
+            waits_for = "consent" if isinstance(failure, ConsentUnanswered) else "peer"
+            return await self._draft(job, str(failure).rstrip("."), waits_for)
         if result.draft and self._policy == "away" and job.wait == "auto" and job.place == AUTO:
             intent = await self._put(job, "nobody better was here", held=True)
-            return replace(result, reason=_promise(result.reason, intent), intent_id=intent.intent_id)
+            return replace(
+                result, reason=_promise(result.reason, intent), intent_id=intent.intent_id, waits_for="time")
         return result
 
     def _waits(self, job: ThinkJob, failure: KithError) -> bool:
@@ -101,7 +103,7 @@ class DraftingThinker:
             return isinstance(failure, PeerUnreachable | ConsentUnanswered)
         return job.model is not None and not isinstance(failure, ConsentUnanswered) and bool(self._peers.away())
 
-    async def _draft(self, job: ThinkJob, why: str) -> ThinkResult:
+    async def _draft(self, job: ThinkJob, why: str, waits_for: str) -> ThinkResult:
         intent = await self._put(job, why, held=True)
         if job.on_note is not None:
             await job.on_note(f"{why}; queued as {short_id(intent.intent_id)}, and drafted here")
@@ -113,7 +115,7 @@ class DraftingThinker:
             text = "There is no draft: this device has no model of its own."
             await job.on_text(text)
             draft = ThinkResult(text, self._node_name, "no model on this device")
-        return replace(draft, reason=_promise(why, intent), intent_id=intent.intent_id)
+        return replace(draft, reason=_promise(why, intent), intent_id=intent.intent_id, waits_for=waits_for)
 
     async def _put(self, job: ThinkJob, why: str, *, held: bool) -> Intent:
         place = AUTO if job.place == AUTO else self._peers.find(job.place)

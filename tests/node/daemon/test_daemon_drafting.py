@@ -148,7 +148,9 @@ async def test_what_waits_and_what_fails_as_before(
     bench.peers.absent = absent
     drafting, job = bench.over(Thinker(failure)), bench.job(place, wait=wait, model=model)
     if queued:
-        assert (await drafting.think(job)).intent_id == JOB
+        result = await drafting.think(job)
+        assert result.intent_id == JOB
+        assert result.waits_for == ("consent" if isinstance(failure, ConsentUnanswered) else "peer")
         assert len(await bench.queued()) == 1
     else:
         with pytest.raises(type(failure)):
@@ -161,7 +163,7 @@ async def test_never_is_never_and_later_is_in_any_case(bench: Bench) -> None:
         await bench.over(Thinker(AWAY), "never").think(bench.job("home-pc"))
     thinker = Thinker()
     result = await bench.over(thinker, "never").think(bench.job(wait="later"))
-    assert (result.text, result.intent_id) == ("a draft", JOB)
+    assert (result.text, result.intent_id, result.waits_for) == ("a draft", JOB, "time")
     assert [job.place for job in thinker.jobs] == [LOCAL]           # nobody else was even asked
     assert (await bench.queued())[0].place == AUTO
 
