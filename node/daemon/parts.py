@@ -252,6 +252,7 @@ def build_parts(
         thinker, consent, database=database, roster=roster, settings=settings, events=events, clock=clock,
         entropy=entropy,
     )
+    roster.work.kept_back = privacy.decisions.keeps_prompts_from
     mode_desk = ModeDesk(networking, roster, settings, paths.config_file, clock, events)
     adverts.battery = mode_desk.battery
     spot_checks = SpotChecks(

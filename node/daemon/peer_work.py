@@ -4,6 +4,7 @@ ours.
 Must not know who is paired or present, nor how a place is chosen.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from node.clock import Clock
@@ -50,6 +51,8 @@ class PeerWork:
         self._refusals: dict[str, _Refusal] = {}
         self._in_flight: dict[str, int] = {}
         self._doubts: dict[str, str] = {}
+        self.kept_back: Callable[[str], str] = lambda peer_id: ""
+        """Why no prompt may leave for this peer, whatever it holds; "" when one may."""
         self.reservations = Reservations(clock.monotonic_s)
 
     def candidate(self, row: Peer, here: Presence | None) -> PeerCandidate:
@@ -64,7 +67,8 @@ class PeerWork:
             wait_s=self.reservations.wait_s(peer_id, load.ahead_ms / 1000, told_at_s),
             rtt_s=here.rtt_ms / 1000 if here else 0.0, saving=load.saving,
             max_context=None if grant is None else grant.max_context,
-            hindrance=refusal_in_words("outside_hours", None, opens_in_s) if opens_in_s else "",
+            hindrance=self.kept_back(peer_id)
+            or (refusal_in_words("outside_hours", None, opens_in_s) if opens_in_s else ""),
             doubted=self._doubts.get(peer_id, ""),
         )
 

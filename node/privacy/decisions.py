@@ -54,6 +54,13 @@ class Decisions:
         """Whether the owner said: never again."""
         return not self._loaded or (peer_id, purpose) in self._denied
 
+    def keeps_prompts_from(self, peer_id: str) -> str:
+        """Why no prompt leaves for this peer in any conversation, in words; "" when one may."""
+        if self.denied(peer_id, Purpose.INFER):
+            return "you said that nothing leaves for it"
+        level, _ = self.chosen(peer_id, Purpose.INFER, "")
+        return "its level for prompts is never" if level is Level.NEVER else ""
+
     # -- the owner's changes ------------------------------------------------------------------------------------------
 
     async def choose(self, peer_id: str, purpose: Purpose, conversation: str, level: Level | None) -> None:

@@ -269,3 +269,10 @@ async def test_a_newly_paired_peer_that_is_not_here_is_called(house: House) -> N
     await house.roster.welcome(Peer(BEA, "bea", "home", "self", (ADDRESS,), 2, 2))
     assert house.roster.allows_us(BEA) is None
     assert house.net.told[-1] == ("wake", BEA)
+
+
+async def test_a_peer_that_no_prompt_may_leave_for_is_no_candidate(house: House) -> None:
+    house.up(BEA, "infer")
+    assert house.candidate().hindrance == ""
+    house.roster.work.kept_back = lambda peer_id: "its level for prompts is never" if peer_id == BEA else ""
+    assert house.candidate().hindrance == "its level for prompts is never"

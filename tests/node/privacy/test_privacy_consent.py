@@ -155,6 +155,20 @@ async def test_narrower_levels_hold() -> None:
     await guard.clear(PLAIN, conversation="p4", request_id="55" * 16)
 
 
+async def test_the_choice_of_a_place_is_told_what_the_guard_would_refuse_anyway() -> None:
+    chosen = await decisions()
+    assert chosen.keeps_prompts_from(HOME.peer_id) == ""
+    for level, words in (
+        (Level.NEVER, "its level for prompts is never"), (Level.PUBLIC, ""), (Level.MASKED, ""), (None, ""),
+    ):
+        await chosen.choose(HOME.peer_id, Purpose.INFER, "", level)
+        assert chosen.keeps_prompts_from(HOME.peer_id) == words
+    await chosen.choose(HOME.peer_id, Purpose.MAIL, "", Level.NEVER)
+    assert chosen.keeps_prompts_from(HOME.peer_id) == ""    # another purpose
+    await chosen.deny_always(HOME.peer_id, Purpose.INFER)
+    assert chosen.keeps_prompts_from(HOME.peer_id) == "you said that nothing leaves for it"
+
+
 async def test_before_the_decisions_are_read_everything_is_refused() -> None:
     unread = Decisions(InlineDatabase(), FixedClock())  # type: ignore[arg-type]
     guard = await guard_bench(VALUES, decisions=unread)
