@@ -5,6 +5,7 @@
 
 import sys
 
+from benchmarks.learning import add_learning_rows
 from benchmarks.report import Report, options
 from benchmarks.time_expressions import add_time_rows
 
@@ -14,6 +15,7 @@ def main() -> None:
     given = options("agent")
     report = Report("agent")
     add_time_rows(report)
+    add_learning_rows(report)
     report.print(as_json=given.json)
     sys.exit(0 if report.ok else 1)
 

@@ -13,6 +13,7 @@ from offload.upstream_errors import UpstreamMisconfigured
 from offload.upstream_place import parse_place
 
 __all__ = [
+    "AgentConfig",
     "IntentsConfig",
     "LedgerConfig",
     "LogConfig",
@@ -160,6 +161,13 @@ class RemindersConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentConfig:
+    """How the agent behaves."""
+
+    learn: bool = _setting(True, "learn your wording from actions that you confirmed, on this device (kith memory)")
+
+
+@dataclass(frozen=True, slots=True)
 class ModelsConfig:
     """Models on this machine."""
 
@@ -262,6 +270,7 @@ class Settings:
     modes: ModesConfig = field(default_factory=ModesConfig)
     intents: IntentsConfig = field(default_factory=IntentsConfig)
     reminders: RemindersConfig = field(default_factory=RemindersConfig)
+    agent: AgentConfig = field(default_factory=AgentConfig)
     models: ModelsConfig = field(default_factory=ModelsConfig)
     offload: OffloadConfig = field(default_factory=OffloadConfig)
     upstream: UpstreamConfig = field(default_factory=UpstreamConfig)

@@ -14,6 +14,7 @@ from node.agent.drafts import Draft, Given
 from node.agent.events import Status
 from node.agent.ports import Answer, AnswerKind, Origin
 from node.agent.readers.people import People
+from node.agent.recalling import fill_as_before, learn_from, recall
 from node.agent.saying import question, who
 from node.agent.skills.registry import Skill, SkillAsk, SkillCall, SkillSay
 from node.agent.slots import Filled, Reading, SlotValue
@@ -52,6 +53,7 @@ class Actor:
         reading = turn.reader.read(draft.text, draft.said_at)
         choices = await living_choices(tool)
         filled = turn.reader.fill(spec, reading, choices)
+        filled = fill_as_before(await recall(self._parts.lessons, reading.text), spec, filled, reading)
         if filled.unclear and not any(one.slot in _PEOPLE_SLOTS for one in draft.given):
             slot = next((name for name in spec.params if name in _PEOPLE_SLOTS), "")
             unclear = filled.unclear[0]
@@ -102,6 +104,8 @@ class Actor:
                     tool, call, key, request.request_id, turn.events, dry_run=request.dry_run,
                     cautions=cautions(ruling),
                 )
+                reading = turn.reader.read(draft.text, draft.said_at)
+                await learn_from(self._parts.lessons, draft, reading, name, called.applied, call.provenance)
             else:
                 called = await caller.read(tool, call, request.request_id, turn.events)
         except AmbiguousName as error:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib import resources
 from math import sqrt
 from operator import mul
+from types import MappingProxyType
 
 from node.agent.ports import Embedder
 from node.agent.readers.numbers import fold
@@ -23,6 +24,8 @@ __all__ = ["Choosable", "Chooser", "Ranking", "Scored", "is_question", "removes"
 _log = logging.getLogger(__name__)
 _CUE_WEIGHT = 0.1
 _EVIDENCE_WEIGHT = 0.1
+_SAME_WORDS = 0.8
+"""From here on a confirmed sentence is the owner's way of asking for this tool."""
 _MOOD_WEIGHT = 0.08
 _LEAD = 0.5
 """More for a cue that the request begins with: "note that the meeting moved" is a note, whatever follows."""
@@ -148,9 +151,11 @@ class Chooser:
             rest = rest[len(tool.examples) :]
         self._described, self._examples, self._nobody = described, examples, rest
 
-    async def choose(self, text: str, evidence: Mapping[str, float]) -> Ranking:
+    async def choose(
+        self, text: str, evidence: Mapping[str, float], learnt: Mapping[str, float] = MappingProxyType({}),
+    ) -> Ranking:
         """The tools for text, best first. evidence: share of a tool's required arguments that readers found, by
-        name."""
+        name. learnt: by name, how alike the nearest sentence is that the owner confirmed for the tool."""
         query = await self._vector(text)
         low = fold(text)
         question, command, veto = is_question(text), _COMMAND.search(low) is not None, removes(text)
@@ -163,7 +168,7 @@ class Chooser:
                 continue
             if tool.objects and not any(_has(low, word) for word in tool.objects):
                 continue        # "cancel my dentist appointment" removes no reminder
-            vector = self._similarity(query, index)
+            vector = self._similarity(query, index, learnt.get(tool.name, 0.0))
             cue = min(1.0, sum(1 / self._cue_owners[word] for word in set(tool.cues) if _has(low, word)))
             cue += _LEAD * any(_has(head[: len(word) + 1], word) for word in tool.cues)
             share = evidence.get(tool.name, 0.0)
@@ -176,12 +181,13 @@ class Chooser:
         return Ranking(tuple(scored), nobody, vetoed=veto)
 
 
-    def _similarity(self, query: Vector, index: int) -> float:
+    def _similarity(self, query: Vector, index: int, learnt: float) -> float:
         if not query:
             return 0.0
         described = _dot(query, self._described[index])
         example = max((_dot(query, vector) for vector in self._examples[index]), default=described)
-        return (described + example) / 2
+        ordinary = (described + max(example, learnt)) / 2
+        return max(ordinary, learnt) if learnt >= _SAME_WORDS else ordinary
 
     async def _vector(self, text: str) -> Vector:
         """The request's vector; empty when the worker is down: then cues and evidence alone decide, and the gate

@@ -19,6 +19,7 @@ from node.agent.gate import ACT_P, Band, Verdict
 from node.agent.heavy import Work, is_language, is_wordwork, lacks_means, needs_material, work_of
 from node.agent.ports import Answer, AnswerKind, AskRequest, ThinkJob, ThinkResult
 from node.agent.readers.people import AddressBook
+from node.agent.recalling import fill_as_before, learnt_choice, recall
 from node.agent.repetition import RepeatedSteps, RepeatedText
 from node.agent.saying import ability, declined, question, which
 from node.agent.skills.registry import Skills
@@ -131,9 +132,11 @@ class Agent:
         return plain(turn, text, AnswerKind.DECLINED, f"no tool fits (p {verdict.p:.2f})")
 
     async def _judge(self, turn: Turn, reading: Reading) -> tuple[Ranking, Verdict]:
+        near = await recall(self._parts.lessons, reading.text)
         evidence: dict[str, float] = {}
         for tool in self._parts.registry:
             filled = turn.reader.fill(tool.spec, reading, await living_choices(tool))
+            filled = fill_as_before(near, tool.spec, filled, reading)
             required = tool.spec.required
             evidence[tool.spec.name] = 1 - len(filled.missing) / len(required) if required else 0.0
         for skill in self._parts.skills:
@@ -141,7 +144,7 @@ class Agent:
                 continue
             name = skill.claims[0]
             evidence[name] = max(evidence.get(name, 0.0), skill.evidence(reading))
-        ranking = await self._chooser.choose(reading.text, evidence)
+        ranking = await self._chooser.choose(reading.text, evidence, learnt_choice(near))
         return ranking, self._parts.gate.judge(ranking)
 
     async def _think(self, turn: Turn, reading: Reading, material: Sequence[tuple[str, Labeled]]) -> Said:

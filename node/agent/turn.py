@@ -10,6 +10,7 @@ from node.agent.conversation import Conversation
 from node.agent.drafts import Draft
 from node.agent.events import EventSink
 from node.agent.gate import Gate
+from node.agent.lessons import Lessons
 from node.agent.ports import (
     Answer,
     AnswerKind,
@@ -61,6 +62,8 @@ class AgentParts:
     new_id: Callable[[], str]
     model: LocalModel | None = None
     """None: no second reading, rules alone."""
+    lessons: Lessons | None = None
+    """None: nothing is learnt."""
 
 
 @dataclass(slots=True)

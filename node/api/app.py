@@ -18,6 +18,7 @@ from node.api.event_routes import EventRoutes
 from node.api.exchange import Counter, Handler, Row, reply, take_body
 from node.api.failures import HTTP_STATUS, UsageFault, describe_failure
 from node.api.key_routes import KeyRoutes
+from node.api.lesson_routes import LessonRoutes
 from node.api.mail_routes import MailRoutes
 from node.api.model_routes import ModelRoutes
 from node.api.node_routes import NodeRoutes
@@ -34,7 +35,7 @@ __all__ = ["build_app"]
 SOCKET_HOST = "kith"
 GROUPS = (
     NodeRoutes, AskingRoutes, PeerRoutes, PrivacyRoutes, SecretRoutes, KeyRoutes, ModelRoutes, MailRoutes, EventRoutes,
-    QueueRoutes, ReminderRoutes,
+    QueueRoutes, ReminderRoutes, LessonRoutes,
 )
 
 log = logging.getLogger(__name__)

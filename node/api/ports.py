@@ -192,7 +192,8 @@ class Peers(Protocol):
 
 class GrantChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is to be different in a grant; what is left out stays. until: a date, or a time in ISO 8601. hours: spans of
-    half hours by this machine's clock, such as 22:00-07:00,12:00-13:30; all; none.
+    half hours by this machine's clock, such as 22:00-07:00,12:00-13:30; all; none. counts_with: another peer of the
+    same person, whose tokens count together from now on; "" for none.
     """
 
     services: list[str] | None = None
@@ -202,6 +203,7 @@ class GrantChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     max_concurrency: int | None = None
     hours: str | None = None
     until: str | None = None
+    counts_with: str | None = None
 
 
 class Granting(Protocol):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from node.api.events import Events
+from node.api.lesson_ports import Lessons
 from node.api.net_views import Reachability
 from node.api.ports import (
     Asking,
@@ -43,6 +44,7 @@ class Services:
     events: Events | None = None
     queue: Queue | None = None
     reminders: Reminders | None = None
+    lessons: Lessons | None = None
     waking: Waking | None = None
     reachability: Reachability | None = None
     asking: Asking | None = None

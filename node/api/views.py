@@ -114,6 +114,8 @@ class GrantView(msgspec.Struct, frozen=True, kw_only=True):
     zone: str
     tokens_today: int
     """Those of the same person's other devices included."""
+    counts_with: list[str] = []
+    """The same person's other devices."""
     requests_today: int
     running: int
     refusals: list[RefusalView]

@@ -33,6 +33,8 @@ def render(view: dict[str, Any]) -> str:
         f"  used today     {view['tokens_today']:,} tokens in {view['requests_today']:,} requests; "
         f"{view['running']:,} running"
     )
+    if view["counts_with"]:
+        lines.append(f"  together with  {', '.join(view['counts_with'])}")
     lines += [f"  refused        {_refusal(refusal)}" for refusal in view["refusals"][-5:]]
     if view["allows_us"] is not None:
         lines.append(f"  it allows us   {', '.join(view['allows_us']) or 'nothing'}")
@@ -88,6 +90,7 @@ def show(ctx: click.Context, peer: str) -> None:
 @click.option("--max-context", type=click.IntRange(min=0), metavar="TOKENS", help="Longest prompt with its answer.")
 @click.option("--max-concurrency", type=click.IntRange(min=0), metavar="N", help="Requests at once.")
 @click.option("--hours", metavar="SPANS", help="22:00-07:00,12:00-13:30 by this machine's clock; all; none.")
+@click.option("--counts-with", metavar="PEER", help="Another device of the same person; '' for none.")
 @click.option("--until", metavar="DATE", help="2027-01-31 (its end) or 2027-01-31T18:00.")
 @json_option
 @click.pass_context

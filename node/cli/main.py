@@ -35,6 +35,7 @@ COMMANDS = {
     "offload": "Explain where work would run, and why",
     "history": "List, show, export or delete conversations",
     "undo": "Take back the last thing the agent wrote",
+    "memory": "What the agent has learnt from you, and how to make it forget",
     "skills": "What the agent can do in several steps, and how to ask for it",
     "reminders": "What you will be reminded of, and what you were",
     "search": "Search your notes and what peers share with you",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import trio
 
 from node.agent.gate import load_gate
+from node.agent.lessons import Lessons
 from node.agent.loop import Agent
 from node.agent.ports import Thinker
 from node.agent.readers.windows import Locale
@@ -19,6 +20,7 @@ from node.agent.tools.registry import Registry
 from node.agent.turn import AgentParts, AgentSettings
 from node.api.events import Events
 from node.clock import Clock, Entropy
+from node.daemon.lessons import LessonDesk, StoredLessons
 from node.daemon.local_model import OwnModel
 from node.daemon.messages import Messages
 from node.daemon.owner import APPROVAL_DEADLINE_S, OwnerDesk
@@ -41,14 +43,15 @@ class AgentBuilt:
     agent: Agent
     registry: Registry
     reminding: Reminding
+    lessons: LessonDesk
 
 
 def build_agent(
     *, settings: Settings, sources: Sources, database: Database, roster: Roster, engine: Engine, scan: ScanWorker,
     thinker: Thinker, desk: OwnerDesk, messages: Messages, events: Events, notice: Callable[[str], None], clock: Clock,
-    entropy: Entropy, new_id: Callable[[], str],
+    entropy: Entropy, new_id: Callable[[], str], keep_learning: Callable[[bool], None],
 ) -> AgentBuilt:
-    """The agent of this owner. notice: shows a line on the owner's desktop."""
+    """The agent of this owner. notice: shows a line on the desktop. keep_learning: writes down whether it learns."""
     zone = owner_zone(settings.sources.time_zone)
     reminding = Reminding(database, clock, QuietHours(settings.reminders.quiet, zone), events.publish, notice)
     registry = builtin_tools(
@@ -61,6 +64,7 @@ def build_agent(
         return tuple(dict.fromkeys((*contacts, *await messages.peers())))
 
     model = OwnModel(engine, new_id)
+    lessons = Lessons(StoredLessons(database), scan, new_id, on=settings.agent.learn)
     agent = Agent(
         AgentParts(
             registry=registry,
@@ -69,8 +73,8 @@ def build_agent(
             ),
             embedder=scan, gate=load_gate(), names=names, thinker=thinker, approver=desk,
             journal=StoredJournal(database, clock), conversations=StoredConversations(database, clock, entropy),
-            clock=clock, new_id=new_id, model=model,
+            clock=clock, new_id=new_id, model=model, lessons=lessons,
         ),
         AgentSettings(locale=Locale(zone), node_name=settings.node.name, approval_deadline_s=APPROVAL_DEADLINE_S),
     )
-    return AgentBuilt(agent, registry, reminding)
+    return AgentBuilt(agent, registry, reminding, LessonDesk(database, lessons, keep_learning))

@@ -157,7 +157,9 @@ class Node:
         await parts.credentials.load()
         log_lines.scrub_with(parts.credentials.scrub)
         await parts.roster.load()
-        await parts.spot_checks.recall([peer_id for peer_id, _ in parts.roster.known()])
+        paired = [peer_id for peer_id, _ in parts.roster.known()]
+        await parts.spot_checks.recall(paired)
+        await parts.persons.load(paired)
         async with trio.open_nursery() as nursery:
             self._attach_control(parts)
             for run in (
@@ -262,6 +264,7 @@ class Node:
             self._config.settings.net,
         )
         services.reminders = parts.reminding
+        services.lessons = parts.lessons
         services.measuring = self._metrics(parts, database)
         services.granting = parts.grant_desk
         services.offloading = parts.explainer

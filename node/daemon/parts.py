@@ -32,6 +32,7 @@ from node.daemon.hub import HubDesk
 from node.daemon.lan import own_and_gateway
 from node.daemon.ledger import LedgerDesk
 from node.daemon.ledger_upkeep import LedgerUpkeep
+from node.daemon.lessons import LessonDesk
 from node.daemon.logind import LogindBlocker
 from node.daemon.machine_sleep import AwakeWhileServing, SleepWatch
 from node.daemon.mapping import Mapping
@@ -44,6 +45,7 @@ from node.daemon.outside import Outside
 from node.daemon.owner import OwnerDesk
 from node.daemon.owner_sources import open_sources
 from node.daemon.peers import Roster
+from node.daemon.persons import Persons
 from node.daemon.privacy_desk import PrivacyDesk
 from node.daemon.privacy_parts import build_privacy, build_receipts
 from node.daemon.queue_parts import QueueParts, build_queue
@@ -113,6 +115,7 @@ class Parts:
     serving: Serving
     adverts: Adverts
     spot_checks: SpotChecks
+    persons: Persons
     deliverer: Deliverer
     outbox: Outbox
     messages: Messages
@@ -134,6 +137,7 @@ class Parts:
     history: HistoryCases
     upkeep: Upkeep
     reminding: Reminding
+    lessons: LessonDesk
     traffic: Traffic
     waking: Waking
     reaching: Reaching
@@ -201,6 +205,7 @@ def build_parts(
             await engine.forget(peer_id)
             await waking.forget(peer_id)
             spot_checks.forget(peer_id)
+            await persons.forget(peer_id)
 
     roster: Roster
     book = PeerBook(
@@ -271,21 +276,26 @@ def build_parts(
     )
     outbox = Outbox(database, egress, clock, entropy)
     messages = Messages(database, outbox, deliverer, roster, desk, clock)
+    def keep_learning(on: bool) -> None:
+        set_value(paths.config_file, "agent.learn", "true" if on else "false")
+
     acting = build_agent(
         settings=settings, sources=sources, database=database, roster=roster, engine=engine, scan=scan,
         thinker=queued.drafting, desk=desk, messages=messages, events=events, notice=queued.notices.tell, clock=clock,
         entropy=entropy, new_id=fresh_id,
+        keep_learning=keep_learning,
     )
     pair = PairSlot()
 
     def today() -> date:
         return clock.now().astimezone(UTC).date()
 
+    persons = Persons(database, roster.own_devices)
     quota = QuotaBook(
-        StoredUsage(database), today, devices_of=roster.same_person, day_left_s=lambda: day_left_s(clock.now()))
+        StoredUsage(database), today, devices_of=persons.devices_of, day_left_s=lambda: day_left_s(clock.now()))
     grant_desk = GrantDesk(
         roster=roster, book=book, quota=quota, database=database, clock=clock, today=today, held=grants.granted_by,
-        zone=owner_zone(settings.sources.time_zone).key, publish=events.publish,
+        zone=owner_zone(settings.sources.time_zone).key, publish=events.publish, persons=persons,
     )
     egress.note_breach = serving.on_breach = grant_desk.note_breach
 
@@ -328,7 +338,7 @@ def build_parts(
     )
     return Parts(
         engine=engine, scan=scan, detecting=detecting, gate=gate, networking=networking, mode_desk=mode_desk,
-        roster=roster, serving=serving, adverts=adverts, spot_checks=spot_checks,
+        roster=roster, serving=serving, adverts=adverts, spot_checks=spot_checks, persons=persons,
         deliverer=deliverer, outbox=outbox, messages=messages, agent=acting.agent,
         conversations=conversations, ledger=ledger, decisions=privacy.decisions,
         credentials=credentials,
@@ -348,7 +358,7 @@ def build_parts(
         grant_desk=grant_desk, inference=inference,
         explainer=Explainer(thinker, engine, roster, lambda: networking.mode),
         readiness=Readiness(engine, clock, fresh_id), outside=outside,
-        upkeep=upkeep, reminding=acting.reminding, traffic=egress.traffic, waking=waking,
+        upkeep=upkeep, reminding=acting.reminding, lessons=acting.lessons, traffic=egress.traffic, waking=waking,
         reaching=reaching, discovering=discovering, mapping=mapping,
         receipts=receipts, queued=queued, answers=answers,
         restarted=Restarted(database, answers, thinker, acting.agent, name),

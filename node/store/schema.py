@@ -283,7 +283,17 @@ _REMINDERS: tuple[str, ...] = (
     "CREATE INDEX reminders_due ON reminders (due_ms) WHERE state = 'waiting'",
 )
 
-KITH = Schema("kith", (_FIRST, _UNREAD, _LEDGER_SIDES, _DECISIONS, _INTENTS, _ANSWERS, _REMINDERS))
+_LESSONS: tuple[str, ...] = (
+    """CREATE TABLE lessons (
+        lesson_id TEXT PRIMARY KEY,
+        text TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        words TEXT NOT NULL,
+        made_ms INTEGER NOT NULL
+    ) STRICT""",
+)
+
+KITH = Schema("kith", (_FIRST, _UNREAD, _LEDGER_SIDES, _DECISIONS, _INTENTS, _ANSWERS, _REMINDERS, _LESSONS))
 
 _INDEX_FIRST: tuple[str, ...] = (
     "CREATE TABLE marks (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
