@@ -13,6 +13,7 @@ from node.api.ports import GrantChange
 from node.api.views import GrantView, RefusalView, TermsView
 from node.clock import Clock, to_ms
 from node.daemon.peers import Roster
+from node.daemon.persons import Persons
 from node.errors import UsageError
 from node.identity.granting import TermsChange
 from node.identity.hours import hours_in_words, read_hours
@@ -37,12 +38,14 @@ class GrantDesk:
     def __init__(
         self, *, roster: Roster, book: PeerBook, quota: QuotaBook, database: Database, clock: Clock,
         today: Callable[[], date], zone: str = "UTC", held: Callable[[str], Grant | None] = lambda peer_id: None,
-        publish: Callable[[Mapping[str, Any]], None] = lambda event: None,
+        publish: Callable[[Mapping[str, Any]], None] = lambda event: None, persons: Persons | None = None,
     ) -> None:
         """zone: whose clock the hours are by that the owner names. held(peer_id): the grant that a peer gave us.
-        publish: told of each refusal, for whoever follows this node's events.
+        publish: told of each refusal, for whoever follows this node's events. persons: which devices are one person's;
+        None: each is its own.
         """
         self._publish = publish
+        self._persons = persons
         self._roster = roster
         self._book = book
         self._quota = quota
@@ -95,6 +98,7 @@ class GrantDesk:
             until=datetime.fromtimestamp(grant.not_after_s, UTC).isoformat() if grant else None,
             epoch=grant.epoch if grant else None,
             hours=hours_in_words(grant.half_hours) if grant else "none", zone=grant.zone if grant else self._zone,
+            counts_with=self._counts_with(peer.peer_id),
             tokens_today=await self._quota.used_today(peer.peer_id), requests_today=day.requests,
             running=self._quota.running(peer.peer_id),
             refusals=[refusal for key, refusal in self._refusals.items() if key[0] == peer.peer_id],
@@ -110,10 +114,20 @@ class GrantDesk:
             None if change.until is None else read_until(change.until),
             None if change.hours is None else read_hours(change.hours), None if change.hours is None else self._zone,
         )
+        if change.counts_with is not None and self._persons is not None:
+            peer_id = self._roster.find(name)
+            other_id = self._roster.find(change.counts_with) if change.counts_with else None
+            await self._persons.join(peer_id, other_id)
+            if wanted == TermsChange():
+                return await self.show(peer_id)
         if wanted == TermsChange():
             raise UsageError("Nothing was said to change.", hint="See what can be: kith grant edit --help")
         peer = await self._book.edit_grant(self._roster.find(name), wanted)
         return await self.show(peer.peer_id)
+
+    def _counts_with(self, peer_id: str) -> list[str]:
+        devices = self._persons.devices_of(peer_id) if self._persons is not None else frozenset()
+        return sorted(self._roster.name_of(one) for one in devices if one != peer_id)
 
     async def revoke(self, name: str) -> GrantView:
         """Take the grant back; the peer's streams are cut before this returns. Raises UnknownPeer, AmbiguousPeer."""

@@ -199,12 +199,9 @@ class Roster:
         while not self.is_present(peer_id):
             await self._arrived.wait()
 
-    def same_person(self, peer_id: str) -> frozenset[str]:
-        """This peer and all others that are known to be the same person's: the owner's own devices are."""
-        state = self._states.get(peer_id)
-        if state is None or state.row.trust not in _OWN:
-            return frozenset({peer_id})
-        return frozenset(one for one, state in self._states.items() if state.row.trust in _OWN)
+    def own_devices(self) -> frozenset[str]:
+        """The peers that are the owner's own devices."""
+        return frozenset(peer_id for peer_id, state in self._states.items() if state.row.trust in _OWN)
 
     def allows_us(self, peer_id: str) -> frozenset[str] | None:
         """What a present peer lets this node use, as it greeted; None when it is not here."""
