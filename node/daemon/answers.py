@@ -6,7 +6,8 @@ is gone on with.
 
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,6 +100,14 @@ class Answers:
             found.last = last
             if found.told is not None:
                 found.told.set()
+
+    @contextmanager
+    def concluding(self, request_id: str) -> Iterator[None]:
+        """Whoever follows this answer is not kept waiting when it could not be stored."""
+        try:
+            yield
+        finally:
+            self.conclude(request_id, _UNFINISHED)
 
     # -- following --
 

@@ -67,7 +67,7 @@ class Asking:
         )
         request_id = request_id or self._new_id()
         await emit({"event": "request", "id": request_id})
-        with self._drafting.storing():
+        with self._drafting.storing(), self._answers.concluding(request_id):
             await self._agent.ask(
                 AskRequest(
                     text=request.text, conversation_id=conversation_id, request_id=request_id, attachments=attachments,

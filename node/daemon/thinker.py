@@ -114,6 +114,12 @@ class Thinker:
     async def take_up(self, answer: UnderWay) -> ThinkResult:
         """The finished answer of one that a restart cut off and that is kept. Nobody is there to be asked. Raises
         KithError."""
+        if answer.ended_as:     # it was whole, and only its turn was not stored yet
+            answer.end()
+            last = answer.legs[-1]
+            return ThinkResult(
+                answer.shown, last.ran_on, "it was whole when this node was stopped", answer.ended_as, last.model,
+                last.peer_id, tuple(answer.legs), exact=answer.exact)
         needs = self._needs(answer.job)
         if answer.legs and answer.legs[-1].peer_id is not None:
             with trio.move_on_after(RESTART_WAIT_S):
@@ -144,6 +150,9 @@ class Thinker:
                 except Exception as error:  # raised outside the nursery, which would wrap it in a group
                     failure = error
                 nursery.cancel_scope.cancel()
+            if result is not None and keeper is not None:
+                answer.ended_as = result.finish_reason
+                await keeper.note_leg(answer)   # so that nobody goes on with it
         finally:
             answer.end()
             if keeper is not None:

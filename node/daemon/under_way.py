@@ -37,6 +37,8 @@ class UnderWay:
     calls: int = 0
     exact: bool = False
     """Still byte for byte what one undisturbed machine would have written."""
+    ended_as: str = ""
+    """The finish reason, once the answer is whole."""
     over: bool = False
     grew: trio.Event = field(default_factory=trio.Event)
     """Set, and replaced, when shown grew or the answer is over."""
@@ -158,12 +160,12 @@ class UnderWay:
 
     def encoded_legs(self) -> bytes:
         """Who wrote, from which piece on."""
-        return msgspec.msgpack.encode((self.legs, self._starts))
+        return msgspec.msgpack.encode((self.legs, self._starts, self.ended_as))
 
     @classmethod
     def taken_up(cls, kept: KeptAnswer, on_text: Callable[[str], Awaitable[bool]]) -> "UnderWay":
         """The answer of a record, as far as it came. Raises msgspec.MsgspecError, ValueError."""
-        legs, starts = msgspec.msgpack.decode(kept.legs, type=tuple[list[Leg], list[int]])
+        legs, starts, ended_as = msgspec.msgpack.decode(kept.legs, type=tuple[list[Leg], list[int], str])
         made = cls(decode_job(kept.job, on_text, keep=True))
         form = None if kept.carried is None else Carried.decoded(kept.carried)
         for leg, start, stop in zip(legs, starts, [*starts[1:], len(kept.pieces)], strict=True):
@@ -173,7 +175,11 @@ class UnderWay:
                 made.shown += made.reveal(piece.text)
             if made.pieces == start:
                 made.drop_leg()
-        made.end_leg("this node was stopped")
+        made.ended_as = ended_as
+        if ended_as:
+            made.shown += made.reveal_end()
+        else:
+            made.end_leg("this node was stopped")
         return made
 
     def _tell(self) -> None:

@@ -216,6 +216,17 @@ async def test_a_killed_asker_goes_on_from_what_was_durable(autojump_clock: obje
     assert house.providers[0].engine.requests[1].token_ids_so_far
 
 
+async def test_an_asker_that_is_killed_behind_the_end_keeps_the_answer_as_it_is(autojump_clock: object) -> None:
+    """Its turn was not stored yet: nobody writes on behind an end."""
+    house = await House.build("alpha", here="beta")
+    async with house.open():
+        result = await house.think()
+        house.shown.clear()
+        again = await house.take_up()
+    assert (again.text, again.finish_reason, again.ran_on) == (result.text, "stop", "home-pc")
+    assert len(house.providers[0].engine.requests) == 1
+
+
 async def test_an_asker_that_is_killed_before_the_first_word_begins_anew(autojump_clock: object) -> None:
     house = await House.build("alpha", here="beta")
     async with house.open():
