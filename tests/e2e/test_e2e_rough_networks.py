@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from labnodes import LabNodes, lab_nodes
-from netlab import HOME_A, Lab, lab
+from netlab import HOME_A, ROUTER_A6, Lab, lab
 from running_nodes import cli, rounds, until
 
 from node.cli.demo.owner import pair_two
@@ -98,6 +98,17 @@ for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
     parts = line.split()
     if parts[3] == "0A": print(int(parts[1].split(":")[1], 16))
 """
+
+
+def test_ipv6_takes_over_where_ipv4_is_lost(home: LabNodes) -> None:
+    for place in ("ra", "a"):
+        home.reconfigure(place, net_listen="0.0.0.0,::", node_mode="lan", net_pair_discovery="true")
+    until(lambda: f"/ip6/{ROUTER_A6}/tcp/4711" in _known(home, "a"), "the IPv6 address is told")
+    for place in ("a", "ra"):
+        home.lab.no_ipv4(place, "192.168.1.0/24")
+    until(lambda: home.route("a", "ra").startswith("lan /ip6/fd00:a::"), "the link runs over IPv6")
+    home.send("a", "ra", "by the newer protocol")
+    home.wait_message("ra", "by the newer protocol")
 
 
 def test_a_code_alone_finds_the_window_on_the_local_network(home: LabNodes) -> None:

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 import pytest
 
-__all__ = ["HOME_A", "HOME_B", "INTERNET_A", "INTERNET_B", "Lab", "lab", "reason_to_skip"]
+__all__ = ["HOME_A", "HOME_A6", "HOME_B", "INTERNET_A", "INTERNET_B", "ROUTER_A6", "Lab", "lab", "reason_to_skip"]
 
 HOME_A, HOME_B = "192.168.1.2", "192.168.2.2"
+HOME_A6, ROUTER_A6 = "fd00:a::2", "fd00:a::1"
 INTERNET_A, INTERNET_B = "198.51.100.1", "203.0.113.1"
 ROUTER_A, ROUTER_B = "198.51.100.2", "203.0.113.2"
 _FORWARD = "/proc/sys/net/ipv4/ip_forward"
@@ -65,6 +66,8 @@ class Lab:
         self._wire("ra", "wan", f"{ROUTER_A}/24", "net", "toa", f"{INTERNET_A}/24")
         self._wire("rb", "wan", f"{ROUTER_B}/24", "net", "tob", f"{INTERNET_B}/24")
         self._wire("b", "eth0", f"{HOME_B}/24", "rb", "lan", "192.168.2.1/24")
+        for place, port, address in (("a", "eth0", HOME_A6), ("ra", "lan", ROUTER_A6)):
+            self.run(place, "ip", "addr", "add", f"{address}/64", "dev", port, "nodad")
         for place, gateway in (("a", "192.168.1.1"), ("b", "192.168.2.1"), ("ra", INTERNET_A), ("rb", INTERNET_B)):
             self.run(place, "ip", "route", "add", "default", "via", gateway)
         for place in ("ra", "net", "rb"):
@@ -153,6 +156,18 @@ class Lab:
         self.run("a", "ip", "addr", "del", f"{old}/24", "dev", "eth0")
         self.run("a", "ip", "addr", "add", f"{new}/24", "dev", "eth0")
         self.run("a", "ip", "route", "replace", "default", "via", "192.168.1.1")
+
+    def no_ipv4(self, place: str, network: str) -> None:
+        """IPv4 to this network is lost; IPv6 goes on."""
+        self.nft(place, f"""
+            table ip old {{
+                chain out {{
+                    type filter hook output priority 0
+                    ip daddr {network} tcp dport 4711 drop
+                    ip daddr {network} tcp sport 4711 drop
+                }}
+            }}
+            """)
 
     def no_multicast(self, *places: str) -> None:
         """As on guest networks and in many offices."""
