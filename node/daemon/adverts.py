@@ -30,6 +30,8 @@ LEAST_PAUSE_S = 0.5
 KEEP_EVERY_S = 30.0
 SPEEDS_KEY = "engine.speeds"
 MOST_KEPT = 64
+ASSUMED_CONTEXT_TOKENS = 2048
+"""Of a model that was never loaded: its room is not known yet, and it must be asked for to become so."""
 _UNKNOWN_QUANTISATION = "unknown"
 
 
@@ -117,7 +119,7 @@ def advert_of(info: ModelInfo, speed: Speed) -> ModelAdvert:
     fits = 0 < len(info.quantisation) <= 24 and all(one.isascii() and (one.isalnum() or one in "_.-")
                                                      for one in info.quantisation)
     return ModelAdvert(
-        info.name, info.digest, max(1, info.context_tokens), info.loaded,
+        info.name, info.digest, info.context_tokens or ASSUMED_CONTEXT_TOKENS, info.loaded,
         info.quantisation if fits else _UNKNOWN_QUANTISATION, _whole(speed.prompt_token_s * 1e6),
         _whole(speed.output_token_s * 1e6), _whole(speed.load_s * 1e3), info.placeholder_style,
     )
