@@ -209,7 +209,7 @@ class _Lanes:
             context, slots=1 if exact else setup.slots, queue_limit=setup.queue_limit, now_s=time.perf_counter,
             kept=0 if exact else context.sequences - setup.slots, model_digest=setup.digest,
             can_cut=not self._model.keeps_state_per_sequence, exact=exact, files=None if exact else self.files,
-            parking_bytes=0 if exact else self._model.cache_bytes(context.context_tokens),
+            parking_bytes=0 if exact else self._model.cache_bytes(context.context_tokens) // 2,
             use_adapter=lambda digest: context.use_adapter(self._adapters.handle(digest)))
 
     @property

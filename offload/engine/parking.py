@@ -47,10 +47,13 @@ class Parking:
         return iter(list(self._order))
 
     def put(self, parked: Parked) -> list[Parked]:
-        """Take one in; who had to leave for it comes back, maybe it itself."""
+        """Take one in; who had to leave for it comes back, maybe it itself. What is the beginning of it just goes."""
         left: list[Parked] = []
         if parked.size_bytes > self.limit_bytes:
             return [parked]
+        for other, same in list(self.matches(parked.space, parked.tokens)):
+            if same == len(other.tokens):
+                self.drop(other)
         while self._used_bytes + parked.size_bytes > self.limit_bytes:
             oldest = next(iter(self._order))
             self.drop(oldest)

@@ -113,6 +113,14 @@ def test_without_parking_all_is_as_before() -> None:
     assert cells(context) >= len(TALK) + 5 + len(LONG) - 1
 
 
+def test_a_longer_one_takes_the_place_of_its_beginnings() -> None:
+    parking = Parking(1000)
+    short, other, whole = (Parked(("a", ""), tokens, Contents(b"x")) for tokens in ([1, 2], [1, 3], [1, 2, 4]))
+    for one in (short, other, whole):
+        assert parking.put(one) == []
+    assert list(parking) == [other, whole]
+
+
 def parked(name: str, size: int, number: int) -> Parked:
     return Parked((name, ""), [number, number + 1], Contents(bytes(size)))
 
