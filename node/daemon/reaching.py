@@ -46,6 +46,11 @@ _HEARD = 64
 _OBSERVED = 4
 
 
+def _has_wildcard(listening: Sequence[str]) -> bool:
+    """Whether what is listened on depends on the addresses that this machine has."""
+    return any(ipaddress.ip_address(parse(one).host).is_unspecified for one in listening)
+
+
 class CircuitAccount:
     """One circuit in the ledger and in the counters of traffic."""
 
@@ -210,7 +215,7 @@ class Reaching:
         if networking is None or networking.mode == "offline":
             return
         listening = networking.addresses()
-        here = await trio.to_thread.run_sync(self._here) if listening else frozenset()
+        here = await trio.to_thread.run_sync(self._here) if _has_wildcard(listening) else frozenset()
         stated = stated_addresses(self._settings.announce, listening)
         now = own_addresses(listening, here, (*stated, *self.mapped))[:MAX_CARD_ADDRESSES]
         if now != self._told or not self._signed:
