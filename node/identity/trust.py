@@ -62,8 +62,8 @@ GUEST_TERMS = Terms(("infer",), ("*",), tokens_per_day=100_000, max_context_toke
 """What the owner has not said of a first grant for inference: enough to be of use, little enough to go unnoticed."""
 
 DESCRIPTIONS: Mapping[Trust, str] = MappingProxyType({
-    Trust.SELF: "my own device: may use and copy models, search here, and send messages",
-    Trust.HOME: "my home machine: may use and copy models, search here, and send messages",
+    Trust.SELF: "my own device: may use and copy models, search here, send messages, and relay",
+    Trust.HOME: "my home machine: may use and copy models, search here, send messages, and relay",
     Trust.FRIEND: "a person I know: may send messages; models and search only if I grant them",
     Trust.NONE: "nobody: may do nothing",
 })
