@@ -14,6 +14,7 @@ from node.agent.drafts import Draft, Given
 from node.agent.events import Status
 from node.agent.ports import Answer, AnswerKind, Origin
 from node.agent.readers.people import People
+from node.agent.readers.windows import When
 from node.agent.recalling import fill_as_before, learn_from, recall
 from node.agent.saying import question, who
 from node.agent.skills.registry import Skill, SkillAsk, SkillCall, SkillSay
@@ -59,9 +60,11 @@ class Actor:
             unclear = filled.unclear[0]
             if slot:
                 return await asked(turn, replace(draft, slot=slot, choices=unclear.candidates), who(unclear))
-        values = dict(filled.values)
+        values, earlier = dict(filled.values), reading.when
         for one in draft.given:
-            value = self._given(turn, spec, one, choices.get(one.slot, ()), reading)
+            value = self._given(turn, spec, one, choices.get(one.slot, ()), earlier)
+            answered = turn.reader.read(one.text, one.said_at).when
+            earlier = answered.over(earlier) if answered.said else earlier
             if isinstance(value, People):
                 return await asked(turn, replace(draft, slot=one.slot, given=draft.given[:-1]), who(value.unclear[0]))
             if value:
@@ -77,13 +80,13 @@ class Actor:
 
     @staticmethod
     def _given(
-        turn: Turn, spec: ToolSpec, one: Given, choices: Sequence[str], reading: Reading,
+        turn: Turn, spec: ToolSpec, one: Given, choices: Sequence[str], earlier: When,
     ) -> SlotValue | People | None:
         if one.slot not in spec.params:
             return None
         if one.text in choices:
             return SlotValue(one.text, one.text, Origin.CHOSEN, "your answer", certain=True)
-        return turn.reader.expected(spec, one.slot, one.text, one.said_at, choices, earlier=reading.when)
+        return turn.reader.expected(spec, one.slot, one.text, one.said_at, choices, earlier=earlier)
 
     async def _run(self, turn: Turn, tool: ReadTool | WriteTool, call: Call, draft: Draft, task: Task) -> Said:
         name = tool.spec.name
@@ -118,7 +121,20 @@ class Actor:
             return personal(turn, f"{error} {error.hint}", AnswerKind.STOPPED, "the tool refused an argument")
         except ToolError as error:
             return personal(turn, f"{error} {error.hint}", AnswerKind.STOPPED, f"{name} could not do it")
-        return _called(turn, called, call, name)
+        said = _called(turn, called, call, name)
+        turn.called = {"draft": draft.as_json(), "key": _key_of(called)}
+        return await self._replaced(turn, said) if called.applied and said.answer.kind is AnswerKind.DONE else said
+
+    async def _replaced(self, turn: Turn, said: Said) -> Said:
+        """Take back the write that this one replaces, now that it is in place; say so either way."""
+        if not turn.instead_of:
+            return said
+        try:
+            sentence = await self._approvals.undo(turn.instead_of)
+        except ToolError as error:
+            sentence = str(error)
+        text = f"{said.text.value}\n{sentence}" if sentence else said.text.value
+        return replace(said, text=replace(said.text, value=text))
 
     # ------------------------------------------------------------ skills
 
@@ -132,7 +148,8 @@ class Actor:
             one.slot: turn.reader.read(one.text, one.said_at, names_expected=one.slot in _PEOPLE_SLOTS)
             for one in draft.given
         }
-        outcome = await skill.run(SkillCall(reading, answers, turn.reader, turn.events))
+        freed = await self._approvals.times_of(turn.instead_of) if turn.instead_of else ()
+        outcome = await skill.run(SkillCall(reading, answers, turn.reader, turn.events, freed))
         if isinstance(outcome, SkillAsk):
             return await asked(turn, replace(draft, slot=outcome.slot, choices=outcome.choices), outcome.question)
         await turn.conversation.keep_draft(None)
@@ -150,6 +167,10 @@ class Actor:
     def _caller(self, turn: Turn) -> Caller:
         copyist = Copyist(self._parts.model) if self._parts.model else None
         return Caller(turn.reader, self._parts.clock, self._approvals, copyist)
+
+
+def _key_of(called: Called) -> str:
+    return called.applied.effect.idempotency_key if called.applied is not None else ""
 
 
 def _joined(before: SlotValue | None, answer: SlotValue) -> SlotValue:

@@ -7,10 +7,11 @@ and what was approved but not known to be applied is finished at the next start.
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 
 from node.agent.events import ApprovalNeeded, EventSink
-from node.agent.ports import Approval, Approver, Effect, Journal, Json
+from node.agent.ports import Approval, Approver, Effect, Interval, Journal, Json
 from node.agent.tools.errors import ToolError
 from node.agent.tools.registry import Registry, WriteTool
 
@@ -106,6 +107,25 @@ class Approvals:
         sentence = await self._tool(entry.effect).undo(entry.undo)
         await self._journal.undone(entry.effect.idempotency_key)
         return sentence
+
+    async def undo(self, idempotency_key: str) -> str | None:
+        """Take back one write by its key; the tool's sentence, or None when it is not in place. Raises ToolError."""
+        entry = await self._journal.find(idempotency_key)
+        if entry is None or entry.undo is None or entry.undone:
+            return None
+        sentence = await self._tool(entry.effect).undo(entry.undo)
+        await self._journal.undone(idempotency_key)
+        return sentence
+
+    async def times_of(self, idempotency_key: str) -> tuple[Interval, ...]:
+        """The time that a write in place takes in the calendar; none for one that takes none."""
+        entry = await self._journal.find(idempotency_key)
+        if entry is None or not entry.applied or entry.undone:
+            return ()
+        start, end = entry.effect.value("start"), entry.effect.value("end")
+        if not isinstance(start, str) or not isinstance(end, str):
+            return ()
+        return ((datetime.fromisoformat(start), datetime.fromisoformat(end)),)
 
     async def _apply(self, effect: Effect) -> Mapping[str, Json]:
         try:

@@ -45,8 +45,8 @@ class Conversation:
         self.label.absorb(text)
         await self._store.append(self.conversation_id, TurnRecord("user", text, self._clock.now()))
 
-    async def said(self, text: Labeled, answer: Answer) -> None:
-        """Keep the answer with its label, and where it came from."""
+    async def said(self, text: Labeled, answer: Answer, call: Mapping[str, Json] | None = None) -> None:
+        """Keep the answer with its label, where it came from, and the call it stands for."""
         self.label.absorb(text)
         detail: dict[str, Json] = {
             "kind": answer.kind.value, "reason": answer.reason, "tools": list(answer.tools_used),
@@ -54,6 +54,8 @@ class Conversation:
         if len(answer.legs) > 1:
             detail["legs"] = [{"ran_on": leg.ran_on, "model": leg.model, "begun_at": leg.begun_at, "ended": leg.ended}
                               for leg in answer.legs]
+        if call is not None:
+            detail["call"] = call
         if answer.intent_id:
             detail["intent"] = answer.intent_id
         await self._store.append(

@@ -94,14 +94,17 @@ class Draft:
 _FIRST = ("1", "1.", "first", "the first", "yes", "yes please", "ok", "okay", "sure", "the first one", "a")
 _SECOND = ("2", "2.", "second", "the second", "the second one", "b")
 _THIRD = ("3", "3.", "third", "the third", "the third one", "c")
-_NO = ("no", "neither", "none", "never mind", "nevermind", "cancel", "stop", "forget it", "no thanks", "nothing")
+_NO = (
+    "no", "no never mind", "no nevermind", "no thank you", "no thanks", "forget about it", "forget it", "leave it",
+    "neither", "none", "never mind", "nevermind", "cancel", "stop", "nothing",
+)
 
 
 def pick_choice(text: str, choices: Sequence[str]) -> int | Literal["no"] | None:
     """Which of the choices the owner's answer means: its index, "no" for none of them, None when it is something
     else."""
     low = text.strip().strip(".!?").casefold()
-    if low in _NO:
+    if low.replace(",", "") in _NO:
         return "no"
     for index, words in enumerate((_FIRST, _SECOND, _THIRD)):
         if low in words and index < len(choices):

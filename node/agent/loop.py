@@ -15,6 +15,16 @@ from node.agent.conversation import Conversation
 from node.agent.drafts import Draft, pick_choice
 from node.agent.errors import EmptyRequest, RequestTooLong
 from node.agent.events import Answered, EventSink
+from node.agent.following import (
+    corrected_slot,
+    correction,
+    last_call,
+    last_person,
+    rewritten,
+    split_goals,
+    wants_undo,
+    with_name,
+)
 from node.agent.gate import ACT_P, Band, Verdict
 from node.agent.heavy import Work, is_language, is_wordwork, lacks_means, needs_material, work_of
 from node.agent.ports import Answer, AnswerKind, AskRequest, ThinkJob, ThinkResult
@@ -25,9 +35,10 @@ from node.agent.saying import ability, declined, question, which
 from node.agent.skills.registry import Skills
 from node.agent.slots import Reading, SlotReader
 from node.agent.thinking import Reasoner, conclude
+from node.agent.tools.errors import ToolError
 from node.agent.tools.registry import Registry
-from node.agent.turn import AgentParts, AgentSettings, Said, Turn, asked, living_choices, plain
-from node.privacy.labels import Confidentiality, Integrity, Labeled, owner_text
+from node.agent.turn import AgentParts, AgentSettings, Said, Turn, asked, living_choices, personal, plain
+from node.privacy.labels import Confidentiality, Integrity, Labeled, derive, owner_text
 
 __all__ = ["REQUEST_CHARS", "Agent"]
 
@@ -81,7 +92,7 @@ class Agent:
             said.answer, text=said.text.value, conversation_id=conversation.conversation_id,
             tools_used=tuple(turn.used),
         )
-        await conversation.said(said.text, answer)
+        await conversation.said(said.text, answer, turn.called)
         await events.emit(Answered(answer))
         return answer
 
@@ -104,7 +115,75 @@ class Agent:
         if draft and not turn.request.attachments and (said := await self._resume(turn, draft)):
             return said
         await turn.conversation.keep_draft(None)
-        return await self._fresh(turn)
+        if wants_undo(turn.request.text):
+            return await self._undo(turn)
+        if (words := correction(turn.request.text)) and (said := await self._correct(turn, words)):
+            return said
+        text = with_name(turn.request.text, last_person(turn.conversation.history, turn.reader.book))
+        return await self._goals(replace(turn, request=replace(turn.request, text=text)), turn)
+
+    async def _undo(self, turn: Turn) -> Said:
+        try:
+            sentence = await self.approvals.undo_last()
+        except ToolError as error:
+            return personal(turn, f"{error} {error.hint}".strip(), AnswerKind.STOPPED, "it can't be taken back")
+        if sentence is None:
+            return plain(turn, "There is nothing to take back.", AnswerKind.DONE, "nothing was written")
+        return personal(turn, sentence, AnswerKind.DONE, "you took it back")
+
+    async def _correct(self, turn: Turn, words: str) -> Said | None:
+        """The last call again with what these words replace; None when they replace nothing in it."""
+        last = last_call(turn.conversation.history)
+        if last is None:
+            return None
+        now = self._parts.clock.now()
+        said = turn.reader.read(words, now, names_expected=True)
+        before = turn.reader.read(last.draft.text, last.draft.said_at)
+        if skill := self._parts.skills.get(last.draft.name):
+            text = rewritten(before, said)
+            if text is None:
+                return None
+            turn.instead_of = last.key
+            return await self._actor.run_skill(turn, skill, replace(last.draft, text=text, said_at=now))
+        tool = self._parts.registry.get(last.draft.name)
+        slot = corrected_slot(tool.spec, said) if tool else None
+        if tool is None or slot is None:
+            return None
+        if turn.reader.expected(tool.spec, slot, words, now, (), earlier=before.when) is None:
+            return None
+        turn.instead_of = last.key
+        return await self._actor.call_tool(turn, replace(last.draft, slot=slot).answered(words, now))
+
+    async def _goals(self, turn: Turn, whole: Turn) -> Said:
+        """One request after the other, when a message holds several that each stand for themselves."""
+        parts = split_goals(turn.request.text)
+        if len(parts) == 1 or turn.request.attachments or not await self._stand_alone(turn, parts):
+            said = await self._fresh(turn)
+            whole.called = turn.called
+            return said
+        done: list[Said] = []
+        for number, part in enumerate(parts, 1):
+            request = replace(turn.request, text=part, request_id=f"{turn.request.request_id}.{number}")
+            one = replace(turn, request=request, called=None)
+            done.append(await self._fresh(one))
+            whole.called = one.called
+            if done[-1].answer.kind is AnswerKind.ASKED:
+                break   # its answer comes next; what was not begun is said
+        left = parts[len(done):]
+        text = "\n\n".join([*(said.text.value for said in done), *(f"Not begun yet: {part}" for part in left)])
+        sources = tuple(dict.fromkeys(source for said in done for source in said.answer.sources))
+        effects = tuple(effect for said in done for effect in said.answer.effects)
+        answer = replace(done[-1].answer, sources=sources, effects=effects)
+        return Said(derive(text, [said.text for said in done], source="kith"), answer)
+
+    async def _stand_alone(self, turn: Turn, parts: Sequence[str]) -> bool:
+        """Whether each part is a request that a tool or skill surely answers."""
+        now = self._parts.clock.now()
+        for part in parts:
+            reading = turn.reader.read(part, now)
+            if self._parts.skills.sure(reading) is None and (await self._judge(turn, reading))[1].band is not Band.ACT:
+                return False
+        return True
 
     async def _fresh(self, turn: Turn) -> Said:
         text = turn.request.text

@@ -3,7 +3,7 @@
 Shared by the rungs of the ladder (loop, acting, thinking). Must not decide anything.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from node.agent.conversation import Conversation
@@ -20,6 +20,7 @@ from node.agent.ports import (
     ConversationStore,
     Embedder,
     Journal,
+    Json,
     LocalModel,
     Thinker,
 )
@@ -77,6 +78,10 @@ class Turn:
     steps: RepeatedSteps
     node_name: str
     used: list[str] = field(default_factory=list)
+    called: Mapping[str, Json] | None = None
+    """The call that the answer comes from, for a correction in the next message."""
+    instead_of: str = ""
+    """The key of an earlier write that this one replaces once it is in place."""
 
 
 @dataclass(frozen=True, slots=True)

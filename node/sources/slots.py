@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from node.sources.event import Interval, merge
 
-__all__ = ["GRID_MIN", "WORKING_HOURS", "SlotRules", "free_slots", "free_time"]
+__all__ = ["GRID_MIN", "WORKING_HOURS", "SlotRules", "free_slots", "free_time", "without"]
 
 GRID_MIN = 15
 WORKING_HOURS = (9 * 60, 18 * 60)
@@ -61,6 +61,12 @@ def free_time(busy: Sequence[Interval], rules: SlotRules) -> list[Interval]:
         allowed.extend(_allowed(window, rules))
     taken = merge([(start.astimezone(UTC), end.astimezone(UTC)) for start, end in busy if start < end])
     return [gap for interval in sorted(allowed) for gap in _subtract(interval, taken)]
+
+
+def without(busy: Sequence[Interval], freed: Sequence[Interval]) -> list[Interval]:
+    """Busy times less what will be free again."""
+    again = merge(list(freed))
+    return [piece for interval in busy for piece in _subtract(interval, again)]
 
 
 def _allowed(window: Interval, rules: SlotRules) -> Iterator[Interval]:

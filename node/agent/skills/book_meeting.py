@@ -22,7 +22,7 @@ from node.agent.skills.registry import SkillAsk, SkillCall, SkillOutcome, SkillS
 from node.agent.slots import Reading, show_interval, show_moment
 from node.agent.tools.registry import Provenance
 from node.privacy.labels import Confidentiality, Integrity, Labeled, Value
-from node.sources.slots import WORKING_HOURS, SlotRules, free_slots
+from node.sources.slots import WORKING_HOURS, SlotRules, free_slots, without
 
 __all__ = ["BookMeeting", "Plan", "read_plan"]
 
@@ -127,7 +127,7 @@ class BookMeeting:
             return plan
         now, locale = call.reading.now, call.slots.locale
         await call.events.emit(Status("Looking for a time in the calendars that are here."))
-        slots, unknown = await trio.to_thread.run_sync(self._slots, plan, now)
+        slots, unknown = await trio.to_thread.run_sync(self._slots, plan, now, call.freed)
         if not slots:
             return SkillSay(_found(_no_slot(plan, unknown), plan.people), "no free slot under these conditions")
         write = _write(plan, slots, unknown, locale)
@@ -137,8 +137,10 @@ class BookMeeting:
             )
         return write
 
-    def _slots(self, plan: Plan, now: datetime) -> tuple[list[Interval], tuple[str, ...]]:
-        """The best slots, and whose calendar is not here. Blocking."""
+    def _slots(
+        self, plan: Plan, now: datetime, freed: tuple[Interval, ...],
+    ) -> tuple[list[Interval], tuple[str, ...]]:
+        """The best slots, and whose calendar is not here; freed time counts as free. Blocking."""
         windows = _search_windows(plan.when, now)
         if not windows:
             return [], ()
@@ -148,7 +150,7 @@ class BookMeeting:
         for person in plan.people:
             if person not in unknown:
                 busy.extend(self._calendar.busy(hull, person=person))
-        slots = free_slots(busy, _rules(plan, windows), limit=_CANDIDATES)
+        slots = free_slots(without(busy, freed), _rules(plan, windows), limit=_CANDIDATES)
         return best(slots, plan.when), unknown
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from node.agent.events import EventSink
+from node.agent.ports import Interval
 from node.agent.slots import Reading, SlotReader
 from node.agent.tools.registry import Args, ArgValue, Provenance
 from node.privacy.labels import Labeled
@@ -27,6 +28,8 @@ class SkillCall:
     """The owner's answers to the skill's questions, by slot."""
     slots: SlotReader
     events: EventSink
+    freed: tuple[Interval, ...] = ()
+    """Time that only an earlier write takes which this one replaces."""
 
 
 @dataclass(frozen=True, slots=True)

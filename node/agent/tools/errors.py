@@ -5,12 +5,13 @@
     +-- NothingFound       what was asked for is not there
     +-- AmbiguousName      more than one thing fits; the error lists them
     +-- EffectRefused      the effect cannot be applied or undone as planned: the data changed, or the file is broken
+    +-- CannotUndo         what was done is out of hand, such as a message that was sent
 
 Texts may hold the owner's own data: they go to the owner's screen, never to a log or a peer. Must not know who shows
 them.
 """
 
-__all__ = ["AmbiguousName", "BadArgument", "EffectRefused", "NothingFound", "ToolError"]
+__all__ = ["AmbiguousName", "BadArgument", "CannotUndo", "EffectRefused", "NothingFound", "ToolError"]
 
 
 class ToolError(Exception):
@@ -54,3 +55,10 @@ class EffectRefused(ToolError):
 
     code = "effect_refused"
     hint = "Look at the file, then ask again."
+
+
+class CannotUndo(ToolError):
+    """What was done can't be taken back."""
+
+    code = "cannot_undo"
+    hint = ""

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from node.agent.ports import Effect, EffectValue, Json, Origin
-from node.agent.tools.errors import BadArgument, EffectRefused
+from node.agent.tools.errors import BadArgument, CannotUndo
 from node.agent.tools.registry import (
     Args,
     Param,
@@ -142,8 +142,8 @@ class MessageSend:
         return {"to": [str(name) for name in names]}
 
     async def undo(self, record: UndoRecord) -> str:
-        """Raises EffectRefused: what was sent is out of hand."""
-        raise EffectRefused("A message that was sent can't be taken back.")
+        """Raises CannotUndo: what was sent is out of hand."""
+        raise CannotUndo("A message that was sent can't be taken back.")
 
 
 def _typed(value: EffectValue) -> bool:

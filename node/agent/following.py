@@ -1,0 +1,156 @@
+"""What a message means in the light of the ones before it: two goals in one, a correction, "her number", "undo that".
+
+Words in, words out; decides nothing and runs nothing. Must not know tools' work, approvals or stores.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from node.agent.drafts import Draft
+from node.agent.ports import Json, Span, TurnRecord
+from node.agent.readers.people import AddressBook
+from node.agent.readers.windows import Locale, read_when
+from node.agent.slots import Reading
+from node.agent.tools.registry import ToolSpec
+
+__all__ = [
+    "LastCall", "corrected_slot", "correction", "last_call", "last_person", "rewritten", "split_goals",
+    "wants_undo", "with_name",
+]
+
+_UNDO = re.compile(
+    r"^\s*(?:please\s+|oh\s+|no,?\s+)*(?:undo(?:\s+(?:that|it|this|the\s+last(?:\s+\w+)?))?|"
+    r"take\s+(?:that|it|this)\s+back|revert(?:\s+(?:that|it|this))?)\s*[.!]?\s*$", re.IGNORECASE,
+)
+_CORRECTION = re.compile(
+    r"^\s*(?:(?:no|nope|oops|sorry|wait|actually|hmm|ah)\b[,.! ]*)+(?:(?:i\s+meant?|make\s+(?:it|that)|"
+    r"change\s+(?:it|that)\s+to|it\s+should\s+be|rather)\s+)?(?P<a>.+?)(?:\s+instead|,?\s+please)?\s*[.!]?\s*$"
+    r"|^\s*(?:i\s+meant?|make\s+(?:it|that)|change\s+(?:it|that)\s+to|better|rather)\s+(?P<b>.+?)"
+    r"(?:\s+instead|,?\s+please)?\s*[.!]?\s*$", re.IGNORECASE | re.DOTALL,
+)
+_VERB = (
+    r"(?:remind|tell|message|text|send|write|add|book|schedule|put|set|read|find|show|list|note|jot|look|search|let|cancel|"
+    r"what|when|who|which|am\s+i|do\s+i|is\s+there|give|create|make\s+a|take\s+a)\b"
+)
+_JOINT = re.compile(
+    rf"\s*(?:;\s*(?:and\s+|then\s+)?|[.!?]\s+(?:and\s+|then\s+|also\s+)?|,?\s+and\s+(?:then\s+|also\s+)?|,\s*then\s+)"
+    rf"(?={_VERB})",
+    re.IGNORECASE,
+)
+_OF_SOMEBODY = re.compile(
+    r"\b(?P<word>her|his|their)\s+(?=(?:(?:phone|mobile|home|work|e-?mail|mail)\s+)*(?:number|phone|mobile|e-?mail|mail|"
+    r"address|birthday|calendar))", re.IGNORECASE,
+)
+_SOMEBODY = re.compile(
+    r"\b(?P<lead>(?:tell|message|text|ask|call|phone|meet|meeting|with|to|invite|reach|write|email)\s+)"
+    r"(?P<word>her|him|them)\b",
+    re.IGNORECASE,
+)
+MOST_GOALS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LastCall:
+    """The call that the last answer came from. key: of the write it made; empty when it wrote nothing."""
+
+    draft: Draft
+    key: str
+
+
+def wants_undo(text: str) -> bool:
+    """Whether the message takes back the last write, and nothing else."""
+    return _UNDO.match(text) is not None
+
+
+def split_goals(text: str) -> tuple[str, ...]:
+    """The requests in one message, in their order; the message alone where it is one."""
+    parts, begin = [], 0
+    for match in _JOINT.finditer(text):
+        parts.append(text[begin : match.start()].strip())
+        begin = match.end()
+    parts.append(text[begin:].strip())
+    good = 1 < len(parts) <= MOST_GOALS and all(len(part.split()) >= 2 for part in parts)
+    return tuple(parts) if good else (text,)
+
+
+def correction(text: str) -> str | None:
+    """The words that replace something said before ("no, Tuesday", "make it an hour"); None for another message."""
+    match = _CORRECTION.match(text)
+    return None if match is None else (match.group("a") or match.group("b") or "").strip() or None
+
+
+def last_call(history: Sequence[TurnRecord]) -> LastCall | None:
+    """What the newest answer called, when it is known and nothing was said since."""
+    for turn in reversed(history):
+        if turn.role != "assistant":
+            continue
+        stored = turn.detail.get("call")
+        if not isinstance(stored, Mapping) or not isinstance(stored.get("draft"), Mapping):
+            return None
+        draft = Draft.from_json(_mapping(stored["draft"]))
+        return LastCall(draft, str(stored.get("key", ""))) if draft else None
+    return None
+
+
+def corrected_slot(spec: ToolSpec, said: Reading) -> str | None:
+    """Which argument of a tool a correction is about: the one that its words can fill."""
+    of_kind: dict[str, str] = {param.reads: name for name, param in reversed(list(spec.params.items()))}
+    if said.when.said and (slot := of_kind.get("moment") or of_kind.get("window")):
+        return slot
+    if said.when.length is not None and "minutes" in of_kind:
+        return of_kind["minutes"]
+    if (said.people.found or said.people.unclear) and (slot := of_kind.get("names") or of_kind.get("choice")):
+        return slot
+    return of_kind.get("text") or of_kind.get("choice")
+
+
+def rewritten(before: Reading, said: Reading) -> str | None:
+    """The earlier request with what the correction says in place of what it said of the same kind: a day for a day, a
+    time for a time, a length, people. None when the correction is about nothing that was read there."""
+    new = said.when
+    days = bool(new.windows or new.moment)
+    times = new.fixed_min is not None or new.day_from_min is not None or new.moment is not None
+    people = bool(said.people.found or said.people.unclear)
+    if not (days or times or new.length is not None or people):
+        return None
+    gone: list[Span] = []
+    for span in before.when.spans:
+        old = read_when(span.of(before.text), before.now, Locale(before.when.zone))
+        timed = old.fixed_min is not None or old.day_from_min is not None
+        lengths = new.length is not None and old.length is not None
+        if (days and old.windows) or (times and timed) or (old.moment and (days or times)) or lengths:
+            gone.append(span)
+    if people:
+        gone += [person.span for person in before.people.found]
+    text, at = "", 0
+    for span in sorted(gone):
+        text, at = text + before.text[at : span.start], max(at, span.end)
+    kept = (text + before.text[at:]).strip(" ,.")
+    joint = "" if days or times else "with " if people else "for "
+    return f"{kept} {joint}{said.text}"
+
+
+def last_person(history: Sequence[TurnRecord], book: AddressBook) -> str | None:
+    """The contact spoken of last, when it was one alone in that message."""
+    for turn in reversed(history):
+        names = book.read(turn.text.value, expected=False, taken=()).names if turn.role == "user" else ()
+        if names:
+            return names[0] if len(names) == 1 else None
+    return None
+
+
+def with_name(text: str, name: str | None) -> str:
+    """The message with "her number" or "tell him" naming the person; as it is when nobody is known."""
+    if name is None:
+        return text
+    if match := _OF_SOMEBODY.search(text):
+        return f"{text[: match.start()]}{name}'s {text[match.end() :]}"
+    if match := _SOMEBODY.search(text):
+        return f"{text[: match.start('word')]}{name}{text[match.end('word') :]}"
+    return text
+
+
+def _mapping(value: Json) -> Mapping[str, Json]:
+    assert isinstance(value, Mapping)
+    return value

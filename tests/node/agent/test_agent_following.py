@@ -1,0 +1,163 @@
+"""A message in the light of the ones before it: corrections, undo, "her number", two goals; over a restart as well."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from agent_memory import MemoryConversations, MemoryJournal, Owner
+from agent_node import World, fill_folder, world
+
+from node.agent.following import correction, split_goals, wants_undo, with_name
+from node.agent.ports import Answer, AnswerKind
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    fill_folder(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def one(root: Path) -> World:
+    return world(root)
+
+
+async def talk(one: World, *texts: str) -> list[Answer]:
+    """The answers to one conversation."""
+    answers: list[Answer] = []
+    for text in texts:
+        answers.append(await one.ask(text, conversation_id=answers[-1].conversation_id if answers else None))
+    return answers
+
+
+# ------------------------------------------------------------ words
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("no, Tuesday", "Tuesday"), ("make it an hour", "an hour"), ("sorry, I meant Friday", "Friday"),
+    ("actually 10:30", "10:30"), ("change it to noon please", "noon"), ("wait, with Priya", "with Priya"),
+    ("no, make that 45 minutes instead", "45 minutes"), ("what about lunch", None), ("remind me at five", None), ("no", None),
+])
+def test_corrections_are_told_from_other_messages(text: str, words: str | None) -> None:
+    assert correction(text) == words
+
+
+@pytest.mark.parametrize(("text", "parts"), [
+    ("remind me to buy milk at 8 and tell Dana I am late", ("remind me to buy milk at 8", "tell Dana I am late")),
+    ("what time is it in Oslo; show my agenda", ("what time is it in Oslo", "show my agenda")),
+    ("read the note. Then remind me at five", ("read the note", "remind me at five")),
+    ("note: buy bread and butter", ("note: buy bread and butter",)),
+    ("tell Dana and Priya that we won", ("tell Dana and Priya that we won",)),
+    ("book lunch with Dana and Ravi and me", ("book lunch with Dana and Ravi and me",)),
+])
+def test_goals_are_split_only_before_a_verb_of_asking(text: str, parts: tuple[str, ...]) -> None:
+    assert split_goals(text) == parts
+
+
+@pytest.mark.parametrize(("text", "undo"), [
+    ("undo", True), ("please undo that", True), ("take it back", True), ("undo my tie", False), ("redo", False),
+])
+def test_undo_is_the_whole_message_or_none(text: str, undo: bool) -> None:
+    assert wants_undo(text) is undo
+
+
+@pytest.mark.parametrize(("text", "named"), [
+    ("what is her number", "what is Dana Whitfield's number"), ("tell him I am late", "tell Dana Whitfield I am late"),
+    ("and his work email please", "and Dana Whitfield's work email please"), ("that is theirs", "that is theirs"),
+    ("I like her", "I like her"),
+])
+def test_only_a_pronoun_in_a_persons_place_is_filled(text: str, named: str) -> None:
+    assert with_name(text, "Dana Whitfield") == named
+    assert with_name(text, None) == text
+
+
+# ------------------------------------------------------------ corrections in the agent
+
+
+async def test_a_correction_replaces_the_write_it_corrects(one: World) -> None:
+    answers = await talk(one, "remind me to call the vet tomorrow at 9", "no, Friday", "make it 10:30")
+    assert [answer.kind for answer in answers] == [AnswerKind.DONE] * 3
+    kept, = one.reminders.kept.values()
+    assert (kept.text, kept.due) == ("call the vet", datetime(2026, 3, 20, 9, 30, tzinfo=UTC))
+    assert "I will not remind you" in answers[1].text
+
+
+async def test_a_correction_that_is_denied_leaves_the_first_in_place(root: Path) -> None:
+    yes = iter([True, False])
+    one = world(root, owner=Owner(lambda effect: next(yes)))
+    answers = await talk(one, "remind me to call the vet tomorrow at 9", "no, Friday")
+    assert answers[1].kind is AnswerKind.DENIED
+    kept, = one.reminders.kept.values()
+    assert kept.due == datetime(2026, 3, 19, 8, 0, tzinfo=UTC)
+
+
+async def test_a_booking_can_grow_into_the_time_that_it_took_itself(one: World) -> None:
+    before = one.calendar_text().count("BEGIN:VEVENT")
+    answers = await talk(one, "add lunch with Dana on Monday at noon", "make it an hour and a half")
+    assert answers[1].kind is AnswerKind.DONE, answers[1].text
+    assert one.calendar_text().count("BEGIN:VEVENT") == before + 1
+    assert answers[1].effects[0].value("duration") == 90
+
+
+async def test_a_correction_outlives_a_restart(root: Path) -> None:
+    journal, conversations = MemoryJournal(), MemoryConversations()
+    first = world(root, journal=journal, conversations=conversations)
+    answer = await first.ask("note: the boiler was serviced")
+    later = world(root, journal=journal, conversations=conversations)
+    undone = await later.ask("undo that", conversation_id=answer.conversation_id)
+    assert "gone again" in undone.text
+
+
+async def test_no_that_corrects_nothing_is_a_request_of_its_own(one: World) -> None:
+    answers = await talk(one, "what time is it in Tokyo?", "no, what's on my calendar tomorrow")
+    assert answers[1].tools_used == ("calendar_list",)
+
+
+# ------------------------------------------------------------ undo
+
+
+async def test_undo_takes_the_last_write_back_and_says_when_there_is_none(one: World) -> None:
+    answers = await talk(one, "remind me to call the vet tomorrow at 9", "undo that", "undo")
+    assert one.reminders.kept == {}
+    assert answers[2].text == "There is nothing to take back."
+
+
+async def test_a_message_that_was_sent_cannot_be_taken_back_and_it_is_said(one: World) -> None:
+    answers = await talk(one, "tell Dana I am late", "undo")
+    assert (answers[1].kind, answers[1].text) == (
+        AnswerKind.STOPPED, "A message that was sent can't be taken back.",
+    )
+
+
+async def test_a_question_is_dropped_by_a_friendly_no(one: World) -> None:
+    answers = await talk(one, "remind me to call mum", "no, never mind")
+    assert (answers[1].kind, one.reminders.kept) == (AnswerKind.DECLINED, {})
+
+
+# ------------------------------------------------------------ references and two goals
+
+
+async def test_her_number_is_the_number_of_whom_we_spoke(one: World) -> None:
+    answers = await talk(one, "get me the email of Jonas Keller", "and his phone number")
+    assert answers[1].text == "Jonas Keller's phone number: +49 30 5550109."
+    answers = await talk(one, "tell Priya I am on my way", "tell her I will be late")
+    assert [to for to, _, _ in one.postbox.sent.values()] == ["priya-phone", "priya-phone"]
+
+
+async def test_after_two_people_nobody_is_guessed(one: World) -> None:
+    answers = await talk(one, "message Dana and Priya: lunch at one?", "tell her I am late")
+    assert answers[1].kind is AnswerKind.ASKED
+    assert len(one.postbox.sent) == 2
+
+
+async def test_two_goals_are_both_reached_in_their_order(one: World) -> None:
+    answer = await one.ask("remind me to buy milk tonight at 8 and tell Dana I am late")
+    assert answer.tools_used == ("reminder_set", "message_send")
+    assert len(answer.effects) == 2
+    assert len(one.reminders.kept) == len(one.postbox.sent) == 1
+
+
+async def test_a_first_goal_that_needs_an_answer_keeps_the_second_for_later(one: World) -> None:
+    asked = await one.ask("remind me to buy milk and tell Dana I am late")
+    assert (asked.kind, one.postbox.sent) == (AnswerKind.ASKED, {})
+    assert "Not begun yet: tell Dana I am late" in asked.text
