@@ -177,8 +177,10 @@ class Agent:
         return Said(derive(text, [said.text for said in done], source="kith"), answer)
 
     async def _stand_alone(self, turn: Turn, parts: Sequence[str]) -> bool:
-        """Whether each part is a request that a tool or skill surely answers."""
+        """Whether each part is a request that a tool or skill surely answers, and no skill takes them all together."""
         now = self._parts.clock.now()
+        if self._parts.skills.sure(turn.reader.read(turn.request.text, now)) is not None:
+            return False
         for part in parts:
             reading = turn.reader.read(part, now)
             if self._parts.skills.sure(reading) is None and (await self._judge(turn, reading))[1].band is not Band.ACT:
