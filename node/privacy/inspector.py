@@ -6,7 +6,7 @@ their checks notice. Must not know levels, consent, the ledger or frames.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -80,7 +80,7 @@ class Inspector:
         if guess and self._detectors is not None:
             hits = []
             for part, certain in zip(parts, known, strict=True):
-                more = await self._detect(part)
+                more = list(_beside(certain, await self._detect(part), part.value))
                 hits.append(await _merged(part, [*certain, *more]) if more else certain)
                 sure = set(certain)
                 guessed.update(
@@ -132,6 +132,24 @@ class Inspector:
 def blanks(texts: Sequence[str], tokens: Iterable[str]) -> list[str]:
     """The same for several texts."""
     return [blank(text, tokens) for text in texts]
+
+
+def _beside(certain: Sequence[Hit], guessed: Iterable[Hit], text: str) -> Iterator[Hit]:
+    """The guesses without what is certain. Of one that reaches beyond a known value ("Tell Dana") only what may be more
+    of a name remains."""
+    for hit in guessed:
+        start = hit.start
+        touching = [one for one in certain if one.start < hit.end and hit.start < one.end]
+        if not touching:
+            yield hit
+            continue
+        for begin, end in [*((one.start, one.end) for one in touching), (hit.end, hit.end)]:
+            rest = text[start:begin] if start < begin else ""
+            if any(char.isupper() or char.isdigit() for char in rest):
+                bare = rest.strip(" \t\r\n,;:-")
+                at = start + rest.index(bare)
+                yield Hit(at, at + len(bare), hit.type)
+            start = max(start, end)
 
 
 async def _merged(part: Labeled, found: list[Hit]) -> tuple[Hit, ...]:

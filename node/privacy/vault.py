@@ -295,7 +295,7 @@ def _stands_alone(body: str, start: int, end: int) -> bool:
 
 def _starts_sentence(text: str, place: int) -> bool:
     before = text[max(0, place - _CONTEXT) : place].rstrip(" \t\"'([*_-")
-    return not before or before[-1] in ".!?\n:;•"
+    return not before or before[-1] in ".!?\n:;•#>"
 
 
 def _second_signal(text: str, folded: Folded, start: int, end: int) -> bool:

@@ -32,6 +32,7 @@ _AGE = re.compile(
 _TITLE = re.compile(r"\b(?:mr|mrs|ms|miss|mx|dr|prof|professor|sir|madam|rev|fr)\b\.?(?=\s{1,2}$)", re.IGNORECASE)
 _ACRONYM = re.compile(r"[A-Z0-9&]{1,5}s?")
 _SHORT_CAPITALS = re.compile(r"[A-Z]{1,3}")      # US, UK, and every short word where all is capital
+_BARE_NUMBER = re.compile(r"\d{1,2}")           # a house number tells nothing without its street
 _JOINING = re.compile(r"[ \t]{1,2}|,[ \t]?|[ \t]?\n[ \t,>?]{0,6}")
 _NAMES = frozenset({"PERSON", "ORG", "PLACE", "NAME", "GROUP", "ADDRESS"})
 _RANK = {type_: at for at, type_ in enumerate(("EMAIL", "PHONE", "ID", "URL", "ADDRESS", "PERSON", "PLACE", "ORG"))}
@@ -47,7 +48,8 @@ def weigh(text: str, spans: Iterable[tuple[int, int, str]], public: PublicNames,
     kept.sort(key=lambda hit: _RANK.get(hit.type, len(_RANK)))      # of two types for one span the surer one counts
     kept += _ages(text)
     kept += _titles(text, kept)
-    return _joined(text, merge(kept, text))
+    joined = _joined(text, merge(kept, text))
+    return [hit for hit in joined if not (hit.type == "ADDRESS" and _BARE_NUMBER.fullmatch(text, hit.start, hit.end))]
 
 
 def _counts(text: str, start: int, end: int, type_: str, public: PublicNames, this_year: int) -> bool:

@@ -46,25 +46,31 @@ class Detectors:
 def _doubted(
     text: str, entities: Iterable[tuple[int, int, str]], sure: Sequence[tuple[int, int, str]], known: Container[str],
 ) -> Iterator[tuple[int, int, str]]:
-    """The entities less words that have their capital from beginning a sentence: "Roof", and the "Tell" of "Tell Dana".
+    """The entities less what spaCy too often takes for a name: a common word whose capital comes from beginning a
+    sentence ("Roof"), alone or before a name ("Tell Dana"), and a verb behind one ("Dana Whitfield mended").
 
-    spaCy takes many of those for names. A word of the vocabulary counts there only when another finding covers it.
+    A word of the vocabulary counts there only when another finding covers it.
     """
     for start, end, type_ in entities:
-        begin = start
-        while type_ in ("PERSON", "ORG", "PLACE") and begin < end and _BEGINS.search(text, max(0, start - 8), start):
-            word = _WORD.match(text, begin, end)
-            if word is None or not word[0][0].isupper() or word[0].lower() not in known:
-                break
-            if any(one < word.end() and word.start() < two for one, two, _ in sure):
-                break
-            rest = text[word.end() : end]
-            begin = word.end() + len(rest) - len(rest.lstrip())
-            if begin < end and not any(one < end and begin < two for one, two, _ in sure):
-                begin = start       # several words, and nobody else says which of them are a name: keep them all
-                break
-        if begin < end:
-            yield begin, end, type_
+        words = list(_WORD.finditer(text, start, end)) if type_ in ("PERSON", "ORG", "PLACE") else []
+        if words and words[0][0][0].isupper():
+            while len(words) > 1 and words[-1][0] in known and not _covered(words[-1], sure):
+                words.pop()     # in lower case: `known` holds nothing else
+                end = words[-1].end()
+            if _is_common(words[0], sure, known) and _BEGINS.search(text, max(0, start - 8), start):
+                if len(words) == 1:
+                    continue
+                if any(_covered(word, sure) for word in words[1:]):
+                    start = words[1].start()
+        yield start, end, type_
+
+
+def _is_common(word: "re.Match[str]", sure: Sequence[tuple[int, int, str]], known: Container[str]) -> bool:
+    return word[0][0].isupper() and word[0].lower() in known and not _covered(word, sure)
+
+
+def _covered(word: "re.Match[str]", sure: Sequence[tuple[int, int, str]]) -> bool:
+    return any(start < word.end() and word.start() < end for start, end, _ in sure)
 
 
 def _trimmed(text: str, spans: Iterable[tuple[int, int, str]]) -> Iterable[tuple[int, int, str]]:

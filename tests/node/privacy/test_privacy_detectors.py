@@ -172,3 +172,15 @@ async def test_a_word_that_was_once_taken_for_a_name_is_not_masked_everywhere() 
     await guard.clear(Part("user", owner_text("Ask Roof.")))
     later = await guard.clear(Part("user", owner_text("The roof leaks. Roof tiles cost 3 euros. We met Roof.")))
     assert later.texts == ("The roof leaks. Roof tiles cost 3 euros. We met [PERSON_1].",)
+
+
+async def test_a_guess_that_reaches_beyond_a_known_name_takes_no_verb_along() -> None:
+    class Greedy:
+        async def detect(self, texts, foreign):
+            return [[(0, len(text) - 1, "PERSON")] for text in texts]
+
+    guard = await guarded(Greedy())     # type: ignore[arg-type]
+    clearance = await guard.clear(Part("user", owner_text("Tell Zdravka Korenjak.")))
+    assert clearance.texts == ("[PERSON_1] [PERSON_2].",)       # a capital may be more of a name
+    clearance = await guard.clear(Part("user", owner_text("zdravka korenjak mended it.")), conversation="c2")
+    assert clearance.texts == ("[PERSON_1] mended it.",)

@@ -63,3 +63,9 @@ def test_names_are_compared_however_they_are_written() -> None:
     assert all(map(names.holds, ["sao paulo", "SÃO PAULO", "the São Paulo", "São Paulo's"]))
     assert not names.holds("Paulo")
     assert len(shipped_names()) > 300
+
+
+def test_a_small_number_alone_is_no_address() -> None:
+    assert marked("I need 12 eggs", ("12", "ADDRESS")) == []
+    assert marked("flat 7, 12 Alder Row", ("12", "ADDRESS"), ("Alder Row", "ADDRESS")) == [("12 Alder Row", "ADDRESS")]
+    assert marked("zip 86036", ("86036", "ADDRESS")) == [("86036", "ADDRESS")]
