@@ -38,8 +38,8 @@ class Generic:
         """See ToolFormat."""
         functions = [json.dumps(tool.offered()["function"], ensure_ascii=False) for tool in tools]
         return "\n".join((
-            "You can call these functions:", *functions,
-            'To call one, answer with nothing but JSON: {"name": the function\'s name, "arguments": {its arguments}}',
+            # no form to fill in: the smallest models copy its words into the arguments
+            "Answer with one function call in JSON, or in words when none fits.", "Functions:", *functions,
         ))
 
     def language(self, tools: Sequence[Tool], *, parallel: bool) -> Node:
