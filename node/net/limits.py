@@ -97,6 +97,10 @@ class NetLimits:
     """After a handler returned: how long the peer may take to end its side."""
     close_s: float = 2.0
     """All connections together, at the end."""
+    max_per_stranger: int = 2
+    """Connections of one stranger: the one in use, and one that it dialled at the same moment."""
+    stagger_s: float = 0.2
+    """Between calls of a stranger's addresses; those of a paired peer are all called at once."""
     race_s: float = 5.0
     """Two connections born this close together are both sides dialling at once; later ones are a reconnect."""
     retire_s: float = 5.0

@@ -292,7 +292,8 @@ class Session:
             peer_id, carrier.address, dialled, trio.current_time(), muxer, handle, carrier.via, carrier.local_ip
         )
         nursery.start_soon(self._watch, connection)
-        losers = self.table.add(connection, max_per_peer=self.limits.max_per_peer if known else 1)
+        most = self.limits.max_per_peer if known else self.limits.max_per_stranger
+        losers = self.table.add(connection, max_per_peer=most)
         if not known and peer_id not in self.gate.strangers:
             losers.append(connection)  # forbidden while the handshake ran
             connection.losing = True

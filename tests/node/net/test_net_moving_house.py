@@ -2,7 +2,7 @@
 
 import trio
 from linknode import LinkNode
-from netpair import linked_pair, until
+from netpair import echoes, know_each_other, linked_pair, make, serving, until
 
 from node.net.events import Disconnected
 
@@ -52,3 +52,29 @@ async def test_hints_are_few_and_only_for_peers_that_are_known() -> None:
     for number in range(40):
         node.links.hint("bea", [f"/ip4/10.0.{number}.{place}/tcp/1" for place in range(40)])
     assert len(node.links.addresses("bea")) <= 16
+
+
+async def test_a_stranger_that_is_met_at_many_addresses_is_connected_once_and_stays_so() -> None:
+    """For pairing: calls that all get through must not close each other at the other end."""
+    a, b = make("a"), make("b")
+    async with serving(a, listen=["/ip4/127.0.0.1/tcp/0"] * 6), serving(b, listen=()):
+        for _ in range(5):
+            a.gate.open_pairing()
+            with b.gate.meeting():
+                await b.network.meet(a.addresses, timeout_s=5)
+                for _ in range(3):
+                    assert await echoes(b, a.peer_id, protocol="/kith/pair/1")
+                session = a.network._session
+                assert session is not None
+                assert len(session.table.of(b.peer_id)) <= 2
+            a.gate.close_pairing()
+            await until(lambda: not a.network.connected())
+
+
+async def test_paired_peers_are_still_called_everywhere_at_once() -> None:
+    a, b = make("a"), make("b")
+    know_each_other(a, b)
+    async with serving(a), serving(b):
+        dead = [f"/ip4/127.0.0.{n}/tcp/9" for n in range(1, 13)]
+        with trio.fail_after(1.5):  # a dozen refused addresses before the good one, 0.2 s apart, would take longer
+            await b.network.connect(a.peer_id, [*dead, *a.addresses], timeout_s=5)
