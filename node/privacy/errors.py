@@ -24,8 +24,8 @@ what exactly, in words that never hold the value itself. Must not know who raise
 from node.errors import BugError, PolicyRefused, StorageError
 
 __all__ = [
-    "ConsentRefused", "ConsentUnanswered", "DeniedAlways", "EgressDenied", "GuardFailed", "HoldsPersonal", "HoldsSecret",
-    "LabelLeak", "LedgerBroken", "LedgerFailed", "NeverForPeer", "NotCleared", "ShareNotConsented",
+    "ConsentRefused", "ConsentUnanswered", "DeniedAlways", "EgressDenied", "GuardFailed", "HoldsPersonal",
+    "HoldsSecret", "LabelLeak", "LedgerBroken", "LedgerFailed", "NeverForPeer", "NotCleared", "ShareNotConsented",
 ]
 
 
