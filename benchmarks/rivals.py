@@ -11,8 +11,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import trio
 
@@ -29,20 +31,18 @@ MODELS = Path(sys.prefix) / "share" / "kith" / "models"
 CONTEXT_TOKENS, SLOTS = 8192, 8
 STREAMS = (1, 4, 8)
 QUICK, FULL = True, False
-LOAD = {QUICK: {"rounds": 2, "tokens": 32, "serial": 1, "turns": 1, "history": 24},
-        FULL: {"rounds": 7, "tokens": 48, "serial": 3, "turns": 5, "history": HISTORY_SENTENCES}}
+LOAD = {QUICK: {"rounds": 2, "tokens": 32, "serial": 2, "turns": 1, "history": 24},
+        FULL: {"rounds": 7, "tokens": 48, "serial": 5, "turns": 4, "history": HISTORY_SENTENCES}}
 SERIAL = """
 import json, sys, time
 from llama_cpp import Llama
 path, threads, tokens = sys.argv[1], *map(int, sys.argv[2:4])
-prompts = json.load(sys.stdin)
 llama = Llama(path, n_ctx=4096, n_threads=threads, n_threads_batch=threads, verbose=False)
 llama("Hi", max_tokens=2)
-for batch in prompts:
-    wall, cpu, count = time.perf_counter(), time.process_time(), 0
-    for prompt in batch:
-        count += llama(prompt, max_tokens=tokens, temperature=0)["usage"]["completion_tokens"]
-    print(count / (time.perf_counter() - wall), count / (time.process_time() - cpu), flush=True)
+print("ready", flush=True)
+for line in sys.stdin:
+    print(sum(llama(prompt, max_tokens=tokens, temperature=0)["usage"]["completion_tokens"]
+              for prompt in json.loads(line)), flush=True)
 """
 
 
@@ -91,17 +91,16 @@ async def measure(report: Report, load: dict[str, int]) -> None:
                 same = "the same" if set(theirs.flags.split()) == set(ours_flags.split()) else "NOT the same"
                 report.add(f"threads of each side; instruction sets {same}: ours {ours_flags}; server {theirs.flags}",
                            threads, "")
-            eight = await _streams(report, engine, theirs, load)
-            await _serial(report, path, threads, load, eight)
+            await _streams(report, engine, theirs, load)
+            await _serial(report, engine, path, threads, load)
             if theirs is not None:
                 await _second_turns(report, engine, theirs, load)
             nursery.cancel_scope.cancel()
 
 
-async def _streams(report: Report, engine: LocalEngine, theirs: CppServer | None, load: dict[str, int]) -> Rates:
+async def _streams(report: Report, engine: LocalEngine, theirs: CppServer | None, load: dict[str, int]) -> None:
     prompts, tokens = Prompts(), load["tokens"]
     pid = engine.worker_pids[0]
-    ours = Rates()
     for streams in STREAMS:
         ours, server = Rates(), Rates()
         for number in range(load["rounds"] + 1):
@@ -119,7 +118,6 @@ async def _streams(report: Report, engine: LocalEngine, theirs: CppServer | None
                    ratio_at_least=1.0 if server.wall else None)
         report.add(f"{streams} at once: tokens a CPU second, ours / server", median(ours.cpu), "1/s",
                    baseline=median(server.cpu) if server.cpu else None)
-    return ours
 
 
 async def _ours_at_once(engine: LocalEngine, prompts: list[str], streams: int, tokens: int) -> int:
@@ -148,43 +146,66 @@ async def _theirs_at_once(theirs: CppServer | None, prompts: list[str], streams:
     return cost.tokens
 
 
-async def _serial(report: Report, path: str, threads: int, load: dict[str, int], eight: Rates) -> None:
-    """The high-level class of llama-cpp-python: one request after the other."""
-    batches = [Prompts().fresh(8) for _ in range(load["serial"])]
-    done = await trio.run_process(
-        [sys.executable, "-P", "-c", SERIAL, path, str(threads), str(load["tokens"])],
-        stdin=json.dumps(batches).encode(), capture_stdout=True, stderr=subprocess.DEVNULL,
-        env={**os.environ, **WAITING})
-    rates = [tuple(map(float, line.split())) for line in done.stdout.decode().splitlines()]
-    report.add("8 requests: tokens a second, ours at once / high-level class one by one", median(eight.wall), "1/s",
-               baseline=median([wall for wall, _ in rates]), ratio_at_least=2.0)
-    report.add("8 requests: tokens a CPU second, ours / high-level class", median(eight.cpu), "1/s",
-               baseline=median([cpu for _, cpu in rates]))
+async def _serial(report: Report, engine: LocalEngine, path: str, threads: int, load: dict[str, int]) -> None:
+    """Eight requests at once against the high-level class of llama-cpp-python, which takes them one after the other."""
+    prompts, tokens = Prompts(), load["tokens"]
+    ours, serial = Rates(), Rates()
+    with _high_level(path, threads, tokens) as (pid, said, heard):
+        await trio.to_thread.run_sync(heard.readline)
+
+        async def one_by_one() -> int:
+            print(json.dumps(prompts.fresh(SLOTS)), file=said, flush=True)
+            return int(await trio.to_thread.run_sync(heard.readline))
+
+        for _ in range(load["serial"]):
+            await ours.take(engine.worker_pids[0], lambda: _ours_at_once(engine, prompts.fresh(SLOTS), SLOTS, tokens))
+            await serial.take(pid, one_by_one)
+    report.add("8 requests: tokens a second, ours at once / high-level class one by one", median(ours.wall), "1/s",
+               baseline=median(serial.wall), ratio_at_least=2.0)
+    report.add("8 requests: tokens a CPU second, ours / high-level class", median(ours.cpu), "1/s",
+               baseline=median(serial.cpu))
+
+
+@contextmanager
+def _high_level(path: str, threads: int, tokens: int) -> Iterator[tuple[int, IO[str], IO[str]]]:
+    """A process with the high-level class, and its two pipes."""
+    with subprocess.Popen(
+            [sys.executable, "-P", "-c", SERIAL, path, str(threads), str(tokens)], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **WAITING}) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        yield process.pid, process.stdin, process.stdout
+        process.stdin.close()
 
 
 async def _second_turns(report: Report, engine: LocalEngine, theirs: CppServer, load: dict[str, int]) -> None:
-    """The next turn of a long conversation, remembered by both."""
-    mine: list[float] = []
-    its: list[float] = []
-    for number in range(1, load["turns"] + 2):
+    """The next turn of a long conversation, remembered by both; a few in each conversation, the sides in turn."""
+    wall: dict[str, list[float]] = {"ours": [], "server": []}
+    spent: dict[str, list[float]] = {"ours": [], "server": []}
+    pid = engine.worker_pids[0]
+    for number in range(1, load["turns"] + 1):
         opening = turn(number + 5000, load["history"])
-        first = await _told(engine, opening)
-        told, said = await theirs.first_token_s({"prompt": rendered(opening), "n_predict": 16})
-        for text, found in ((first[1], mine), (said, its)):
-            second = turn(number + 5000, load["history"], text, FOLLOW_UP)
-            if found is mine:
-                found.append((await _told(engine, second))[0])
-            else:
-                found.append((await theirs.first_token_s({"prompt": rendered(second), "n_predict": 16}))[0])
-        assert told
-    report.add("next turn, remembered: time to the first token, ours / server", median(mine[1:]) * 1000, "ms",
-               baseline=median(its[1:]) * 1000, ratio_at_most=1.1)
+        _, text = await _told(engine, opening)
+        _, said = await theirs.first_token_s({"prompt": rendered(opening), "n_predict": 16})
+        for again in range(4):
+            question = FOLLOW_UP + " And then?" * again
+            mine, its = (turn(number + 5000, load["history"], told, question) for told in (text, said))
+            begun_s = cpu_s(pid)
+            wall["ours"].append((await _told(engine, mine, 1))[0])
+            spent["ours"].append(cpu_s(pid) - begun_s)
+            begun_s = cpu_s(theirs.pid)
+            wall["server"].append((await theirs.first_token_s({"prompt": rendered(its), "n_predict": 1}))[0])
+            spent["server"].append(cpu_s(theirs.pid) - begun_s)
+    report.add("next turn, remembered: time to the first token, ours / server", median(wall["ours"]) * 1000, "ms",
+               baseline=median(wall["server"]) * 1000, ratio_at_most=1.1)
+    report.add("next turn, remembered: CPU to the first token, ours / server", median(spent["ours"]) * 1000, "ms",
+               baseline=median(spent["server"]) * 1000, ratio_at_most=1.1)
 
 
-async def _told(engine: LocalEngine, prompt: ChatPrompt) -> tuple[float, str]:
+async def _told(engine: LocalEngine, prompt: ChatPrompt, tokens: int = 16) -> tuple[float, str]:
     """How long until the first text, and the text."""
     begun_s, first_s, text = time.perf_counter(), 0.0, ""
-    request = GenerateRequest(request_id=os.urandom(6).hex(), prompt=prompt, max_tokens=16)
+    request = GenerateRequest(request_id=os.urandom(6).hex(), prompt=prompt, max_tokens=tokens)
     async with engine.stream(request) as events:
         async for event in events:
             piece = getattr(event, "text", "")
