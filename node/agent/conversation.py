@@ -54,6 +54,8 @@ class Conversation:
         if len(answer.legs) > 1:
             detail["legs"] = [{"ran_on": leg.ran_on, "model": leg.model, "begun_at": leg.begun_at, "ended": leg.ended}
                               for leg in answer.legs]
+        if answer.domain:
+            detail["caution"] = answer.domain
         if call is not None:
             detail["call"] = call
         if answer.intent_id:

@@ -328,6 +328,10 @@ class Answer:
     """Applied ones; in a dry run the proposed ones."""
     choices: tuple[str, ...] = ()
     """For ASKED: answers the owner may pick."""
+    caution: str = ""
+    """What to know before acting on it, told once a conversation."""
+    domain: str = ""
+    """Of the caution: health, money or law."""
     missing: str | None = None
     """For ASKED: the slot that is asked for. For DRAFT: what the better answer waits for: peer, consent or time."""
     legs: tuple[Leg, ...] = ()

@@ -7,6 +7,7 @@ runs or how it is guarded.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from node.agent.domains import caution_for, own_words
 from node.agent.events import Status, ToolFinished, ToolStarted
 from node.agent.heavy import answer_label, build_job, is_language, streaming
 from node.agent.ports import Answer, AnswerKind, ThinkJob, ThinkResult
@@ -73,7 +74,11 @@ class Reasoner:
         result = await self._parts.thinker.think(job)
         if watch.reason or result.finish_reason == "loop":
             await turn.events.emit(Status(f"Stopped: {watch.reason or 'the model went in circles'}."))
-        return conclude(job, result, watch)
+        said = conclude(job, result, watch)
+        told = [str(one.detail["caution"]) for one in turn.conversation.history if "caution" in one.detail]
+        domain, caution = caution_for(text, told) or ("", "")
+        reason = said.answer.reason if is_language(text) else own_words(said.answer.reason, said.answer.sources)
+        return replace(said, answer=replace(said.answer, domain=domain, caution=caution, reason=reason))
 
     async def material_named(self, turn: Turn, reading: Reading) -> tuple[tuple[str, Labeled], ...] | None:
         """The note or file that language work names ("summarise the note Roof repair"), read; None when it names

@@ -155,6 +155,8 @@ def _finish(read: tuple[dict[str, Any], list[str]], at: Session, *, drafted: boo
     if streamed:
         at.piece("\n")
     at.data("" if "".join(streamed).strip() == answer["text"].strip() else answer["text"], answer)
+    if answer.get("caution"):
+        at.say(cell(answer["caution"]))
     at.say(f"[{cell(answer['ran_on'])}: {cell(answer['reason'])}]")
     if answer["kind"] == "draft":
         name = answer["intent"][:8]

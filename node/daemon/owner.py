@@ -147,6 +147,7 @@ def answer_event(answer: Answer) -> dict[str, Any]:
         "sources": list(answer.sources),
         "effects": [effect_payload(effect) for effect in answer.effects],
         "choices": list(answer.choices),
+        "caution": answer.caution,
         "missing": answer.missing,
         "id": answer.settles,
         "exact": answer.exact,
