@@ -171,7 +171,7 @@ class ModelHost:
         self._numbers += 1
         events = request.max_tokens + _SPARE_EVENTS
         chars = _SPARE_CHARS + _MOST_CHARS_PER_TOKEN * (request.max_tokens + len(request.token_ids_so_far))
-        post, inbox = trio.open_memory_channel[Event | Death](events + 2)     # for a sign of life and the news of a death
+        post, inbox = trio.open_memory_channel[Event | Death](events + 2)     # a sign of life, the news of a death
         job = Job(f"job-{self._numbers}", request.principal, inbox, post, events, chars)
         self._jobs[job.job_id] = job
         self._work_changed()

@@ -11,7 +11,8 @@ from offload.ports import Event, GenerateRequest, Prompt
 __all__ = [
     "AdapterFile", "CancelJob", "CannotStart", "Convert", "Converted", "Count", "Counted", "Embed", "Embedded",
     "FileKey", "Forget", "Opening", "Order", "Ping", "Pong", "Ready", "Report", "Rest", "Rested",
-    "Score", "Scored", "Serve", "Step", "Submit", "Threads", "Unlock", "decode_opening", "decode_order", "decode_report", "encode",
+    "Score", "Scored", "Serve", "Step", "Submit", "Threads", "Unlock", "decode_opening", "decode_order",
+    "decode_report", "encode",
 ]
 
 
