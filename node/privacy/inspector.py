@@ -23,6 +23,9 @@ _SEAM_CHARS = 160   # a secret may be split over two texts: this much of both si
 _DETECT_S = 75.0    # the detectors' process may have to be started
 _DETECT_CHARS_PER_S = 400.0
 _NOTHING = Vault(())
+_NAMES = frozenset({"PERSON", "ORG", "PLACE", "NAME"})
+_NOUN = re.compile(r"\b(?:[Tt]he|[Aa]n?|this|that|these|those|[Mm]y|your|[Oo]ur|his|her|their|its|some|any|every|no)"
+                   r"\s+([a-z]{3,30})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +82,10 @@ class Inspector:
         hits, guessed, gaps = known, dict[Value, None](), dict[str, None]()
         if guess and self._detectors is not None:
             hits = []
+            nouns = _nouns(part.value for part in parts)
             for part, certain in zip(parts, known, strict=True):
-                more = list(_beside(certain, await self._detect(part), part.value))
+                found = [hit for hit in await self._detect(part) if not _is_noun(part.value, hit, nouns)]
+                more = list(_beside(certain, found, part.value))
                 hits.append(await _merged(part, [*certain, *more]) if more else certain)
                 sure = set(certain)
                 guessed.update(
@@ -132,6 +137,17 @@ class Inspector:
 def blanks(texts: Sequence[str], tokens: Iterable[str]) -> list[str]:
     """The same for several texts."""
     return [blank(text, tokens) for text in texts]
+
+
+def _nouns(texts: Iterable[str]) -> frozenset[str]:
+    """Words in lower case behind an article or the like: what these texts use as common nouns."""
+    return frozenset(match[1] for text in texts for match in _NOUN.finditer(text))
+
+
+def _is_noun(text: str, hit: Hit, nouns: frozenset[str]) -> bool:
+    """Whether a guessed name is one of the nouns with a capital: "Roof" where "the roof" is spoken of."""
+    written = text[hit.start : hit.end]
+    return hit.type in _NAMES and written[:1].isupper() and written.isalpha() and written.lower() in nouns
 
 
 def _beside(certain: Sequence[Hit], guessed: Iterable[Hit], text: str) -> Iterator[Hit]:

@@ -184,3 +184,13 @@ async def test_a_guess_that_reaches_beyond_a_known_name_takes_no_verb_along() ->
     assert clearance.texts == ("[PERSON_1] [PERSON_2].",)       # a capital may be more of a name
     clearance = await guard.clear(Part("user", owner_text("zdravka korenjak mended it.")), conversation="c2")
     assert clearance.texts == ("[PERSON_1] mended it.",)
+
+
+async def test_a_guessed_name_that_the_texts_use_as_a_noun_is_none() -> None:
+    note = Labeled("She mended the roof.", Confidentiality.PERSONAL, Integrity.LOCAL, "notes", ())
+    guard = await guarded(WordDetector(cue="note ", name="Roof"))
+    clearance = await guard.clear(Part("user", owner_text("Sum up the note Roof.")), Part("user", note))
+    assert clearance.texts == ("Sum up the note Roof.", "She mended the roof.")
+    guard = await guarded(WordDetector(cue="note ", name="Ebenezer"))       # control: nothing says that it is a noun
+    clearance = await guard.clear(Part("user", owner_text("Sum up the note Ebenezer.")), Part("user", note))
+    assert clearance.texts[0] == "Sum up the note [PERSON_1]."
