@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -100,6 +100,30 @@ for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
 """
 
 
+@pytest.mark.soak
+def test_loss_and_a_slow_line_delay_and_change_nothing(home: LabNodes) -> None:
+    home.lab.slow_down("a", "eth0", "2mbit")
+    for place in ("a", "ra"):
+        home.lab.lose(place, 10, "output")
+    try:
+        _all_arrive_once_in_order(home, "a", "ra", rounds(100, 3))
+        _all_arrive_once_in_order(home, "ra", "a", rounds(100, 3))
+    finally:
+        home.lab.smooth("a", "eth0")
+        home.lab.run("ra", "nft", "delete", "table", "ip", "loss")
+
+
+@pytest.mark.soak
+def test_packets_that_come_late_twice_and_out_of_order_change_nothing(home: LabNodes) -> None:
+    with rough_wire(home.lab, "a", "ra", delay_ms=30, spread_ms=40, doubled=10):
+        until(lambda: "/ip4/10.9.0.2/tcp/4711" in _known(home, "a"), "a was told the address on the rough wire")
+        home.lab.cut("a", "eth0")  # it is the only way from now on
+        home.wait_route("a", "ra", "lan /ip4/10.9.0.2/tcp/", 60)  # whoever called
+        _all_arrive_once_in_order(home, "a", "ra", rounds(100, 6))
+        home.lab.cut("a", "eth0", back=True)
+    until(lambda: home.route("a", "ra").startswith(f"lan /ip4/{ROUTER_AT_HOME}"), "the wire at home is used again")
+
+
 def test_ipv6_takes_over_where_ipv4_is_lost(home: LabNodes) -> None:
     for place in ("ra", "a"):
         home.reconfigure(place, net_listen="0.0.0.0,::", node_mode="lan", net_pair_discovery="true")
@@ -116,16 +140,10 @@ def test_a_code_alone_finds_the_window_on_the_local_network(home: LabNodes) -> N
     for place, other in (("a", "ra"), ("ra", "a")):
         cli(home[place], "forget", other, "--yes")
         home.lab.run(place, "nft", "flush", "ruleset")
-    heard = subprocess.Popen(
-        [*home.lab.enter("a"), sys.executable, str(SUPPORT / "mdns_ear.py"), "192.168.1.77"],
-        stdout=subprocess.PIPE, stdin=subprocess.PIPE,
-    )
-    assert heard.stdout is not None
-    assert heard.stdout.readline() == b"ready\n"
-    pair_two(home["ra"].client(), home["a"].client(), by_address=False)
-    home.wait_route("a", "ra", "lan")
-    packets, _ = heard.communicate(b"\n", timeout=30)
-    announced = [bytes.fromhex(line) for line in packets.decode().split()]
+    with overhearing(home.lab, "a", "192.168.1.77") as packets:
+        pair_two(home["ra"].client(), home["a"].client(), by_address=False)
+        home.wait_route("a", "ra", "lan")
+        announced = packets()
     assert any(b"_kith" in packet for packet in announced), "control: the announcement was overheard"
     ids = [home[place].status()["peer_id"].encode() for place in ("a", "ra")]
     for packet in announced:
@@ -134,33 +152,25 @@ def test_a_code_alone_finds_the_window_on_the_local_network(home: LabNodes) -> N
     until(lambda: "nothing" in cli(home["ra"], "net").stdout, "nothing is announced any more")
 
 
-@pytest.fixture(scope="module")
-def apart() -> Iterator[LabNodes]:
-    """a at home, net in the internet, paired."""
-    with lab("l") as made, lab_nodes(made) as nodes:
-        nodes.add("a", "net")
-        nodes.pair("net", "a")
-        yield nodes
+@contextmanager
+def overhearing(made: Lab, place: str, address: str) -> Iterator[Callable[[], list[bytes]]]:
+    """Everything that is said by multicast DNS there; called once, at the end."""
+    ear = subprocess.Popen(
+        [*made.enter(place), sys.executable, str(SUPPORT / "mdns_ear.py"), address],
+        stdout=subprocess.PIPE, stdin=subprocess.PIPE,
+    )
 
+    def packets() -> list[bytes]:
+        text, _ = ear.communicate(b"\n", timeout=30)
+        return [bytes.fromhex(line) for line in text.decode().split()]
 
-@pytest.mark.soak
-def test_loss_and_a_slow_line_delay_and_change_nothing(apart: LabNodes) -> None:
-    apart.lab.slow_down("ra", "wan", "2mbit")
-    apart.lab.lose("ra", 10)
     try:
-        _all_arrive_once_in_order(apart, "a", "net", rounds(100, 3))
-        _all_arrive_once_in_order(apart, "net", "a", rounds(100, 3))
+        assert ear.stdout is not None
+        assert ear.stdout.readline() == b"ready\n"
+        yield packets
     finally:
-        apart.lab.smooth("ra", "wan")
-
-
-@pytest.mark.soak
-def test_packets_that_come_late_twice_and_out_of_order_change_nothing(apart: LabNodes) -> None:
-    with rough_wire(apart.lab, delay_ms=30, spread_ms=40, doubled=10):
-        until(lambda: "/ip4/10.9.0.2/tcp/4711" in _known(apart, "a"), "a was told the address on the rough wire")
-        apart.lab.cut("a", "eth0")  # it is the only way from now on
-        apart.wait_route("a", "net", "lan /ip4/10.9.0.2/tcp/4711", 60)
-        _all_arrive_once_in_order(apart, "a", "net", rounds(100, 6))
+        ear.kill()
+        ear.communicate()
 
 
 def _all_arrive_once_in_order(nodes: LabNodes, at: str, to: str, count: int) -> None:
@@ -174,11 +184,11 @@ def _all_arrive_once_in_order(nodes: LabNodes, at: str, to: str, count: int) -> 
 
 
 @contextmanager
-def rough_wire(made: Lab, *, delay_ms: int, spread_ms: int, doubled: int) -> Iterator[None]:
-    """10.9.0.1 at a, 10.9.0.2 at net. What it carried is more than nothing, or the test proved nothing."""
+def rough_wire(made: Lab, one: str, two: str, *, delay_ms: int, spread_ms: int, doubled: int) -> Iterator[None]:
+    """10.9.0.1 at one, 10.9.0.2 at two. What it carried is more than nothing, or the test proved nothing."""
     wire = subprocess.Popen(
-        [sys.executable, str(SUPPORT / "rough_wire.py"), made.name("a"), "10.9.0.1",
-         made.name("net"), "10.9.0.2", str(delay_ms), str(spread_ms), str(doubled), "7"],
+        [sys.executable, str(SUPPORT / "rough_wire.py"), made.name(one), "10.9.0.1",
+         made.name(two), "10.9.0.2", str(delay_ms), str(spread_ms), str(doubled), "7"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )
     try:

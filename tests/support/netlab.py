@@ -22,6 +22,7 @@ HOME_A, HOME_B = "192.168.1.2", "192.168.2.2"
 HOME_A6, ROUTER_A6 = "fd00:a::2", "fd00:a::1"
 INTERNET_A, INTERNET_B = "198.51.100.1", "203.0.113.1"
 ROUTER_A, ROUTER_B = "198.51.100.2", "203.0.113.2"
+_KEEP_IPV6 = "/proc/sys/net/ipv6/conf/all/keep_addr_on_down"
 _FORWARD = "/proc/sys/net/ipv4/ip_forward"
 
 
@@ -62,6 +63,7 @@ class Lab:
         for place in ("a", "ra", "net", "rb", "b"):
             _ip("netns", "add", self.name(place))
             self.run(place, "ip", "link", "set", "lo", "up")
+            self.run(place, "sh", "-c", f"echo 1 > {_KEEP_IPV6}")
         self._wire("a", "eth0", f"{HOME_A}/24", "ra", "lan", "192.168.1.1/24")
         self._wire("ra", "wan", f"{ROUTER_A}/24", "net", "toa", f"{INTERNET_A}/24")
         self._wire("rb", "wan", f"{ROUTER_B}/24", "net", "tob", f"{INTERNET_B}/24")
@@ -122,12 +124,13 @@ class Lab:
         )
         assert done.returncode == 0, done.stderr
 
-    def lose(self, place: str, percent: int) -> None:
-        """Drop this share of what a router forwards, by count: no two runs differ in how many."""
+    def lose(self, place: str, percent: int, hook: str = "forward") -> None:
+        """Drop this share of what a router forwards, or with the hook "output" of what a machine sends, by count: no
+        two runs differ in how many."""
         self.nft(place, f"""
             table ip loss {{
                 chain through {{
-                    type filter hook forward priority -10
+                    type filter hook {hook} priority -10
                     numgen inc mod 100 < {percent} drop
                 }}
             }}
