@@ -34,6 +34,7 @@ from offload.ports import ChatPrompt, Failed, GenerateRequest, Lane, Message, Pi
 MODELS = Path(sys.prefix) / "share" / "kith" / "models"
 LONG = "Explain how a sailing boat works in detail"
 STALL_S, PREFILL_AND_START_S = 3.0, 2.0
+BOTH: tuple[Lane, ...] = ("normal", "exact")
 LENGTHS = (50, 500, 2000)
 TOPICS = ("bread", "salt", "rivers", "iron", "glass", "boats", "clocks", "sand")
 LOAD = {
@@ -202,11 +203,11 @@ async def lanes(report: Report, lengths: tuple[int, ...], answers: int, cuts: in
             more, _ = await asked.write(TOPICS[number % len(TOPICS)], "normal", 250, temperature=1.0)
             long, number = Written([*long.pieces, *more.pieces]), number + 1
         for length in lengths:
-            for lane in ("normal", "exact"):
+            for lane in BOTH:
                 times = [(await asked.write("boats", lane, 2, long.first(length)))[1] for _ in range(3)]
                 said = f"{lane} lane: to the next token after {length} tokens of text so far, median of 3"
                 report.add(said, median(times), "s")
-        for lane in ("normal", "exact"):
+        for lane in BOTH:
             same, total = 0, 0
             for topic in TOPICS[:answers]:
                 whole, _ = await asked.write(topic, lane, 120)

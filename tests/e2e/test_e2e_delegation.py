@@ -221,7 +221,7 @@ def test_forgetting_cuts_the_answer_that_streams(house: Household) -> None:
     assert went_on_here(owner.events)
     settled_count(house)
     assert infer_entries(house.phone)[0]["outcome"].startswith("broken")
-    named = failing(lambda: house.owner.ask(SHORT, on="home-pc"))
+    named = failing(lambda: house.owner.ask(SHORT, on="home-pc", now=True))
     assert named.exit_code == 5
     house.phone.client().delete("/v1/peers/home-pc")
     house.pair()
