@@ -4,7 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-AREAS = ("engine", "rivals", "shortcuts", "bfcl", "offload", "seamless", "household", "reaching", "privacy", "agent", "search", "messages")
+AREAS = (
+    "engine", "rivals", "shortcuts", "bfcl", "offload", "seamless", "household", "reaching", "privacy", "agent", "search",
+    "messages",
+)
 
 
 def main() -> int:
