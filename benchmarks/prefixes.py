@@ -132,7 +132,7 @@ async def _second_turns(report: Report, folder: Path, rounds: int) -> None:
         for number in range(IDLE_SEQUENCES):
             await ask(engine, turn(900 + number, SHORT_SENTENCES), 2)
         report.add(
-            f"an idle sequence beside its tokens' cells, of {IDLE_SEQUENCES}",
+            f"an idle sequence of 90 tokens beside their cells, with what is parked, of {IDLE_SEQUENCES}",
             max(0.0, _rss_kib(engine) - before) / IDLE_SEQUENCES, "KiB")
 
 
