@@ -119,7 +119,8 @@ async def test_keeping_happens_seldom(bench: Bench) -> None:
 
 @given(
     st.floats(0, 1e9), st.floats(0, 1e6), st.floats(0, 1e9),
-    st.text(max_size=40) | st.sampled_from(["Q4_0", "Q4_K_M", "unknown", "IQ2_XXS"]), st.integers(0, 2**20), st.booleans(),
+    st.text(max_size=40) | st.sampled_from(["Q4_0", "Q4_K_M", "unknown", "IQ2_XXS"]), st.integers(0, 2**20),
+    st.booleans(),
 )
 def test_every_advert_fits_the_wire(reading: float, writing: float, loading: float, quantisation: str, room: int,
                                     loaded: bool) -> None:
