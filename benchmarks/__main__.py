@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 AREAS = (
-    "engine", "rivals", "shortcuts", "bfcl", "offload", "seamless", "household", "reaching", "privacy", "agent", "search",
-    "messages",
+    "engine", "rivals", "shortcuts", "bfcl", "offload", "seamless", "household", "reaching", "privacy", "agent",
+    "search", "messages",
 )
 
 
