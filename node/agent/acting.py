@@ -24,9 +24,9 @@ from node.agent.tools.registry import ReadTool, ToolSpec, WriteTool
 from node.agent.turn import AgentParts, Said, Turn, asked, living_choices, personal, plain
 from node.privacy.flow import Task, Verdict
 
-__all__ = ["Actor"]
+__all__ = ["PEOPLE_SLOTS", "Actor"]
 
-_PEOPLE_SLOTS = frozenset({"people", "attendees", "to", "name"})
+PEOPLE_SLOTS = frozenset({"people", "attendees", "to", "name"})
 
 
 class Actor:
@@ -55,8 +55,8 @@ class Actor:
         choices = await living_choices(tool)
         filled = turn.reader.fill(spec, reading, choices)
         filled = fill_as_before(await recall(self._parts.lessons, reading.text), spec, filled, reading)
-        if filled.unclear and not any(one.slot in _PEOPLE_SLOTS for one in draft.given):
-            slot = next((name for name in spec.params if name in _PEOPLE_SLOTS), "")
+        if filled.unclear and not any(one.slot in PEOPLE_SLOTS for one in draft.given):
+            slot = next((name for name in spec.params if name in PEOPLE_SLOTS), "")
             unclear = filled.unclear[0]
             if slot:
                 return await asked(turn, replace(draft, slot=slot, choices=unclear.candidates), who(unclear))
@@ -78,6 +78,11 @@ class Actor:
         await turn.conversation.keep_draft(None)
         return await self._run(turn, tool, caller.call_of(filled), draft, task_for(draft.name))
 
+    async def run_planned(self, turn: Turn, tool: ReadTool | WriteTool, call: Call, draft: Draft, task: Task) -> Said:
+        """Run a call that a model chose for a task that was fixed before. Nothing is learnt from it: its values are not
+        all read in the draft's words."""
+        return await self._run(turn, tool, call, draft, task, learn=False)
+
     @staticmethod
     def _given(
         turn: Turn, spec: ToolSpec, one: Given, choices: Sequence[str], earlier: When,
@@ -88,7 +93,9 @@ class Actor:
             return SlotValue(one.text, one.text, Origin.CHOSEN, "your answer", certain=True)
         return turn.reader.expected(spec, one.slot, one.text, one.said_at, choices, earlier=earlier)
 
-    async def _run(self, turn: Turn, tool: ReadTool | WriteTool, call: Call, draft: Draft, task: Task) -> Said:
+    async def _run(
+        self, turn: Turn, tool: ReadTool | WriteTool, call: Call, draft: Draft, task: Task, *, learn: bool = True,
+    ) -> Said:
         name = tool.spec.name
         ruling = check_call(tool.spec, call.provenance, task, turn.conversation.label.label)
         if ruling.verdict is Verdict.REFUSE:
@@ -108,7 +115,8 @@ class Actor:
                     cautions=cautions(ruling),
                 )
                 reading = turn.reader.read(draft.text, draft.said_at)
-                await learn_from(self._parts.lessons, draft, reading, name, called.applied, call.provenance)
+                lessons = self._parts.lessons if learn else None
+                await learn_from(lessons, draft, reading, name, called.applied, call.provenance)
             else:
                 called = await caller.read(tool, call, request.request_id, turn.events)
         except AmbiguousName as error:
@@ -145,7 +153,7 @@ class Actor:
         turn.used.append(skill.name)
         reading = turn.reader.read(draft.text, draft.said_at)
         answers = {
-            one.slot: turn.reader.read(one.text, one.said_at, names_expected=one.slot in _PEOPLE_SLOTS)
+            one.slot: turn.reader.read(one.text, one.said_at, names_expected=one.slot in PEOPLE_SLOTS)
             for one in draft.given
         }
         freed = await self._approvals.times_of(turn.instead_of) if turn.instead_of else ()

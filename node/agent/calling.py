@@ -20,7 +20,7 @@ from node.agent.tools.errors import ToolError
 from node.agent.tools.registry import Args, ArgValue, Provenance, ReadTool, ToolContext, ToolSpec, WriteTool
 from node.privacy.labels import Confidentiality, Integrity, Labeled, Value
 
-__all__ = ["Call", "Called", "Caller", "effect_key"]
+__all__ = ["Call", "Called", "Caller", "effect_key", "provenance_of"]
 
 _log = logging.getLogger(__name__)
 _EXAMPLES = 2
@@ -87,7 +87,7 @@ class Caller:
         """The call that filled arguments make."""
         return Call(
             {name: value.value for name, value in filled.values.items()},
-            {name: _provenance(value) for name, value in filled.values.items()},
+            {name: provenance_of(value) for name, value in filled.values.items()},
         )
 
     async def read(self, tool: ReadTool, call: Call, request_id: str, events: EventSink) -> Called:
@@ -163,7 +163,8 @@ def _values(effect: Effect) -> tuple[Value, ...]:
     )
 
 
-def _provenance(value: SlotValue) -> Provenance:
+def provenance_of(value: SlotValue) -> Provenance:
+    """Where a value came from, for its call."""
     return Provenance(value.origin, value.source, value.span, value.alternatives)
 
 

@@ -15,7 +15,7 @@ from node.agent.slots import Reading
 from node.agent.tools.registry import ToolSpec
 
 __all__ = [
-    "LastCall", "corrected_slot", "correction", "last_call", "last_person", "rewritten", "split_goals",
+    "LastCall", "corrected_slot", "correction", "last_call", "last_person", "leans", "rewritten", "split_goals",
     "wants_undo", "with_name",
 ]
 
@@ -47,6 +47,10 @@ _SOMEBODY = re.compile(
     r"(?P<word>her|him|them)\b",
     re.IGNORECASE,
 )
+_LEANS = re.compile(
+    r"\b(?:it|them|him|her|his|their|(?:about|of|with|send|to|note|forward)\s+(?:that|this|those|these)|the\s+same)\b|"
+    r"\bthen\s*[.!?]?$", re.IGNORECASE,
+)
 MOST_GOALS = 3
 
 
@@ -72,6 +76,11 @@ def split_goals(text: str) -> tuple[str, ...]:
     parts.append(text[begin:].strip())
     good = 1 < len(parts) <= MOST_GOALS and all(len(part.split()) >= 2 for part in parts)
     return tuple(parts) if good else (text,)
+
+
+def leans(part: str) -> bool:
+    """Whether a request speaks of what another one in the same message is about ("and send it to Priya")."""
+    return _LEANS.search(part) is not None
 
 
 def correction(text: str) -> str | None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from node.agent.acting import Actor
 from node.agent.approve import Approvals
-from node.agent.choice import Choosable, Chooser, Ranking, is_question
+from node.agent.choice import Choosable, Chooser, Ranking, is_question, removes
 from node.agent.conversation import Conversation
 from node.agent.drafts import Draft, pick_choice
 from node.agent.errors import EmptyRequest, RequestTooLong
@@ -20,6 +20,7 @@ from node.agent.following import (
     correction,
     last_call,
     last_person,
+    leans,
     rewritten,
     split_goals,
     wants_undo,
@@ -27,6 +28,7 @@ from node.agent.following import (
 )
 from node.agent.gate import ACT_P, Band, Verdict
 from node.agent.heavy import Work, is_language, is_wordwork, lacks_means, needs_material, work_of
+from node.agent.planning import MOST_TOOLS, FreePlan
 from node.agent.ports import Answer, AnswerKind, AskRequest, ThinkJob, ThinkResult
 from node.agent.readers.people import AddressBook
 from node.agent.recalling import fill_as_before, learnt_choice, recall
@@ -62,6 +64,7 @@ class Agent:
         self._chooser = Chooser(_choosable(parts.registry, parts.skills), parts.embedder)
         self._actor = Actor(parts, self.approvals)
         self._reasoner = Reasoner(parts)
+        self._free_plan = FreePlan(parts, self._actor)
 
     @property
     def skills(self) -> Skills:
@@ -157,7 +160,12 @@ class Agent:
     async def _goals(self, turn: Turn, whole: Turn) -> Said:
         """One request after the other, when a message holds several that each stand for themselves."""
         parts = split_goals(turn.request.text)
-        if len(parts) == 1 or turn.request.attachments or not await self._stand_alone(turn, parts):
+        several = len(parts) > 1 and not turn.request.attachments
+        alone = several and await self._stand_alone(turn, parts)
+        if several and (not alone or any(map(leans, parts[1:]))) and (said := await self._plan_parts(turn, parts)):
+            whole.called = turn.called
+            return said
+        if not alone:
             said = await self._fresh(turn)
             whole.called = turn.called
             return said
@@ -203,6 +211,8 @@ class Agent:
         sure = verdict.p >= ACT_P if not is_wordwork(text) else complete
         if verdict.band is Band.ACT and sure:
             return await self._actor.act(turn, verdict.best[0], reading)
+        if verdict.band is Band.ASK and (said := await self._plan_one(turn, reading, ranking)):
+            return said
         if verdict.band is Band.ASK and verdict.p >= (_PLAUSIBLE if work is Work.THINK or lacks_means(text) else 0.0):
             return await self._ask_which(turn, reading, verdict, work)
         if work is Work.THINK and not ranking.vetoed:
@@ -211,6 +221,37 @@ class Agent:
         abilities = [self._ability(name) for name in near]
         text = declined(work, abilities, vetoed=ranking.vetoed)
         return plain(turn, text, AnswerKind.DECLINED, f"no tool fits (p {verdict.p:.2f})")
+
+    async def _plan_one(self, turn: Turn, reading: Reading, ranking: Ranking) -> Said | None:
+        """A model's plan for a request that may mean several things; None when a skill takes it, or none may plan."""
+        names = [tool.name for tool in ranking.tools[:MOST_TOOLS]]
+        if self._parts.planner is None or ranking.vetoed or self._parts.skills.taking(names[0], reading):
+            return None
+        return await self._free_plan.plan(turn, [reading], names)
+
+    async def _plan_parts(self, turn: Turn, parts: Sequence[str]) -> Said | None:
+        """A model's plan for several requests that do not each stand for themselves; None when a skill surely takes
+        them, one removes something or is language work, or none may plan."""
+        now = self._parts.clock.now()
+        if self._parts.planner is None or self._parts.skills.sure(turn.reader.read(turn.request.text, now)):
+            return None
+        if any(removes(part) or is_language(part) for part in parts):
+            return None
+        names: list[str] = []
+        readings: list[Reading] = []
+        beyond: list[str] = []
+        for part in parts:
+            reading = turn.reader.read(part, now)
+            ranking, verdict = await self._judge(turn, reading)
+            if verdict.band is Band.DECLINE:
+                beyond.append(part)
+                continue
+            readings.append(reading)
+            names.insert(len(readings) - 1, verdict.best[0])
+            names += [tool.name for tool in ranking.tools[1:MOST_TOOLS]]
+        if not readings:
+            return None
+        return await self._free_plan.plan(turn, readings, list(dict.fromkeys(names)), beyond=beyond)
 
     async def _judge(self, turn: Turn, reading: Reading) -> tuple[Ranking, Verdict]:
         near = await recall(self._parts.lessons, reading.text)

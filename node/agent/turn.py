@@ -11,6 +11,7 @@ from node.agent.drafts import Draft
 from node.agent.events import EventSink
 from node.agent.gate import Gate
 from node.agent.lessons import Lessons
+from node.agent.plan_port import Planner
 from node.agent.ports import (
     Answer,
     AnswerKind,
@@ -65,6 +66,8 @@ class AgentParts:
     """None: no second reading, rules alone."""
     lessons: Lessons | None = None
     """None: nothing is learnt."""
+    planner: Planner | None = None
+    """None: no model ever chooses steps."""
 
 
 @dataclass(slots=True)
@@ -82,6 +85,8 @@ class Turn:
     """The call that the answer comes from, for a correction in the next message."""
     instead_of: str = ""
     """The key of an earlier write that this one replaces once it is in place."""
+    planned: bool = False
+    """A model was asked to plan already; it is asked once a turn."""
 
 
 @dataclass(frozen=True, slots=True)

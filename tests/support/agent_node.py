@@ -16,6 +16,7 @@ from reminder_memory import MemoryReminders
 
 from node.agent.gate import load_gate
 from node.agent.loop import Agent
+from node.agent.plan_port import Planner
 from node.agent.ports import Answer, AskRequest, LocalModel
 from node.agent.skills.builtin import builtin_skills
 from node.agent.tools.builtin import builtin_tools
@@ -92,7 +93,7 @@ def fill_folder(root: Path) -> None:
 def world(
     root: Path, *, owner: Owner | None = None, thoughts: Thoughts | None = None, model: LocalModel | None = None,
     embedder: Any = None, journal: MemoryJournal | None = None, conversations: MemoryConversations | None = None,
-    peers: Sequence[str] = ("dana", "home-pc", "priya-phone"),
+    peers: Sequence[str] = ("dana", "home-pc", "priya-phone"), planner: Planner | None = None,
 ) -> World:
     """An agent over the folder; fill it once with fill_folder."""
     clock, reminders, postbox = FixedClock(bank.NOW), MemoryReminders(), MemoryPostbox(*peers)
@@ -115,7 +116,7 @@ def world(
     )
     parts = AgentParts(
         registry, skills, embedder or StaticEmbedder(), load_gate(), names, thoughts, owner, journal,
-        conversations, clock, lambda: f"r{next(numbers)}", model,
+        conversations, clock, lambda: f"r{next(numbers)}", model, planner=planner,
     )
     agent = Agent(parts, AgentSettings(bank.LOCALE, "phone"))
     return World(agent, root, journal, conversations, owner, thoughts, clock, Events(), reminders, postbox)
