@@ -165,6 +165,8 @@ class Course:
 
     async def _wait(self) -> Choice | None:
         """Somebody who can go on, when there is one in time."""
+        if not self._may_return():
+            return None
         await self._note("Nobody is here to go on with this answer; waiting for a machine that can.")
         with trio.move_on_after(RETURN_WAIT_S):
             while (choice := await self._choose()).where == "nowhere":
@@ -175,7 +177,9 @@ class Course:
         return None
 
     def _may_return(self) -> bool:
-        """Whether anybody could still come who may go on."""
+        """Whether anybody could still come who may go on; offline nobody does."""
+        if self._at.mode() == "offline":
+            return False
         peers = self._candidates()
         if self._needs.place in (AUTO, LOCAL):
             return bool(peers)
