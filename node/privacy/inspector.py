@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from node.privacy.labels import Confidentiality, Labeled, Value, is_own_text, known_values
-from node.privacy.language import foreign_language
+from node.privacy.language import foreign_language, is_function_word
 from node.privacy.nets import KnownValues, Net, run_net
 from node.privacy.off_loop import off_loop
 from node.privacy.patterns import PatternNet
@@ -161,7 +161,7 @@ def _beside(certain: Sequence[Hit], guessed: Iterable[Hit], text: str) -> Iterat
             continue
         for begin, end in [*((one.start, one.end) for one in touching), (hit.end, hit.end)]:
             rest = text[start:begin] if start < begin else ""
-            if any(char.isupper() or char.isdigit() for char in rest):
+            if any(char.isupper() or char.isdigit() for char in rest) and not all(map(is_function_word, rest.split())):
                 bare = rest.strip(" \t\r\n,;:-")
                 at = start + rest.index(bare)
                 yield Hit(at, at + len(bare), hit.type)

@@ -8,7 +8,7 @@ downloaded. Must not know nets or what follows.
 import re
 import unicodedata
 
-__all__ = ["foreign_language", "is_mostly_foreign"]
+__all__ = ["foreign_language", "is_function_word", "is_mostly_foreign"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -88,6 +88,11 @@ def foreign_language(text: str) -> str | None:
         if found is not None:
             return found
     return None
+
+
+def is_function_word(word: str) -> bool:
+    """Whether it is one of the English words that name nothing, whatever its case."""
+    return word.lower() in _ENGLISH
 
 
 def is_mostly_foreign(text: str) -> bool:

@@ -180,8 +180,10 @@ async def test_a_guess_that_reaches_beyond_a_known_name_takes_no_verb_along() ->
             return [[(0, len(text) - 1, "PERSON")] for text in texts]
 
     guard = await guarded(Greedy())     # type: ignore[arg-type]
-    clearance = await guard.clear(Part("user", owner_text("Tell Zdravka Korenjak.")))
+    clearance = await guard.clear(Part("user", owner_text("Ilse Zdravka Korenjak.")))
     assert clearance.texts == ("[PERSON_1] [PERSON_2].",)       # a capital may be more of a name
+    clearance = await guard.clear(Part("user", owner_text("TELL ZDRAVKA KORENJAK.")), conversation="c3")
+    assert clearance.texts == ("TELL [PERSON_1].",)
     clearance = await guard.clear(Part("user", owner_text("zdravka korenjak mended it.")), conversation="c2")
     assert clearance.texts == ("[PERSON_1] mended it.",)
 
