@@ -25,7 +25,6 @@ from running_nodes import FULL, Household, cli, composed, failing, household, ro
 from node.cli.demo.nodes import DemoNode
 from node.cli.demo.owner import Event
 from node.cli.failure import CommandFailure
-from node.config import set_value
 
 pytestmark = [pytest.mark.e2e, pytest.mark.model]
 
@@ -315,7 +314,7 @@ def test_a_restarted_asker_goes_on_with_its_answer(house: Household, how: str) -
 @pytest.mark.skipif(find_spec("presidio_analyzer") is None, reason="the extra guard is not installed")
 def test_an_answer_that_begins_here_goes_on_at_home(house: Household) -> None:
     """Where nobody has to be asked: the nets are all there, and the owner does not want to see every text."""
-    set_value(house.phone.paths.config_file, "privacy.ask_first", "false")
+    house.phone._env["KITH_PRIVACY_ASK_FIRST"] = "false"
     house.phone.stop()
     house.start(house.phone)
     house.wait_connected()
@@ -327,7 +326,7 @@ def test_an_answer_that_begins_here_goes_on_at_home(house: Household) -> None:
     finally:
         process.send_signal(signal.SIGCONT)
     house.wait_connected()
-    set_value(house.phone.paths.config_file, "privacy.ask_first", "true")
+    house.phone._env["KITH_PRIVACY_ASK_FIRST"] = "true"
     house.phone.stop()
     house.start(house.phone)
     house.wait_connected()
