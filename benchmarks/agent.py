@@ -4,7 +4,13 @@
 """
 
 import sys
+from pathlib import Path
 
+import trio
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+
+from benchmarks.bank import add_bank_rows, judge, measure, part
 from benchmarks.learning import add_learning_rows
 from benchmarks.report import Report, options
 from benchmarks.time_expressions import add_time_rows
@@ -15,6 +21,8 @@ def main() -> None:
     given = options("agent")
     report = Report("agent")
     add_time_rows(report)
+    for name in ("own", "others"):
+        add_bank_rows(report, name, measure(trio.run(judge, part(name))))
     add_learning_rows(report)
     report.print(as_json=given.json)
     sys.exit(0 if report.ok else 1)

@@ -1,4 +1,4 @@
-"""Fit the agent's gate on the development bank and print the ladder's figures on it. Run from the checkout:
+"""Fit the agent's gate on the open parts of the bank and print the ladder's figures on it. Run from the checkout:
 
     PYTHONPATH=.:tests/support python -m benchmarks.agent_fit [--write]
 
@@ -16,10 +16,11 @@ import numpy as np
 import trio
 from agent_node import StaticEmbedder
 
+from benchmarks.bank import part
 from node.agent.choice import Choosable, Chooser
 from node.agent.gate import ACT_P, ASK_P
 
-FEATURES = ("score", "vector", "vector_minus_nobody", "cue", "evidence", "margin")
+FEATURES = ("score", "vector", "vector_minus_nobody", "cue", "evidence", "margin", "lacking")
 RIDGE = 0.05
 
 
@@ -27,7 +28,7 @@ async def rankings():
     specs, reader = bank.specs(), bank.reader()
     chooser = Chooser([Choosable.of(spec) for spec in specs], StaticEmbedder())
     rows = []
-    for case in bank.cases():
+    for case in [*part("own"), *part("others")]:
         reading = reader.read(case.text, bank.NOW)
         evidence = {}
         for spec in specs:
@@ -54,7 +55,7 @@ def fit(x, y):
 
 def main():
     rows = trio.run(rankings)
-    x = np.array([ranking.features if ranking.tools else (0,) * 6 for _, ranking in rows], dtype=float)
+    x = np.array([ranking.features if ranking.tools else (0,) * len(FEATURES) for _, ranking in rows], dtype=float)
     y = np.array([case.tool is not None for case, _ in rows], dtype=float)
     mean, scale, w = fit(x, y)
     p = 1 / (1 + np.exp(-np.c_[(x - mean) / scale, np.ones(len(x))] @ w))
@@ -91,7 +92,7 @@ def main():
             "scale": [round(v, 5) for v in scale],
             "weight": [round(v, 5) for v in w[:-1]],
             "bias": round(float(w[-1]), 5),
-            "fitted": f"{date.today().isoformat()}: logistic, ridge {RIDGE}, on the {len(x)} development requests "
+            "fitted": f"{date.today().isoformat()}: logistic, ridge {RIDGE}, on {len(x)} requests, own and others' wording "
             f"({int(y.sum())} that a tool fits) with the bank's 15 tools, by benchmarks/agent_fit.py",
         }
         target = Path(__file__).resolve().parent.parent / "node" / "agent" / "gate.json"

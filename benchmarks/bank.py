@@ -90,7 +90,7 @@ def part(name: str) -> list[bank.Case]:
 def _in_one_form(args: dict[str, Any]) -> dict[str, Any]:
     """Gold that several authors wrote, in the form of the development cases: sums as their value, units by one name."""
     found = dict(args)
-    if isinstance(sum_ := found.get("expression"), str) and (value := evaluate(sum_)) is not None:
+    if isinstance(sum_ := found.get("expression"), str) and (value := evaluate(sum_.replace("^", "**"))) is not None:
         found["expression"] = f"{value:g}"
     for name in ("from_unit", "to_unit"):
         if isinstance(unit := found.get(name), str):

@@ -15,6 +15,7 @@ from math import sqrt
 from operator import mul
 from types import MappingProxyType
 
+from node.agent.heavy import Work, lacks_means, work_of
 from node.agent.ports import Embedder
 from node.agent.readers.numbers import fold
 from node.agent.tools.registry import ToolKind, ToolSpec
@@ -23,7 +24,7 @@ __all__ = ["Choosable", "Chooser", "Ranking", "Scored", "is_question", "removes"
 
 _log = logging.getLogger(__name__)
 _CUE_WEIGHT = 0.1
-_EVIDENCE_WEIGHT = 0.1
+_EVIDENCE_WEIGHT = 0.15
 _SAME_WORDS = 0.8
 """From here on a confirmed sentence is the owner's way of asking for this tool."""
 _MOOD_WEIGHT = 0.08
@@ -108,6 +109,8 @@ class Ranking:
     tools: tuple[Scored, ...]
     nobody: float
     """Cosine to the nearest sentence that asks for what no node can do."""
+    lacking: bool = False
+    """True when the words ask for what needs a device or a service that no node has."""
     vetoed: bool = False
     """True when the request removes something: only destructive tools are in the ranking."""
 
@@ -118,9 +121,10 @@ class Ranking:
 
     @property
     def features(self) -> tuple[float, ...]:
-        """What the gate looks at, in its order: score, vector, vector minus nobody, cue, evidence, margin."""
+        """What the gate looks at, in its order: score, vector, vector minus nobody, cue, evidence, margin, lacking."""
         best = self.tools[0]
-        return (best.score, best.vector, best.vector - self.nobody, best.cue, best.evidence, self.margin)
+        return (best.score, best.vector, best.vector - self.nobody, best.cue, best.evidence, self.margin,
+                float(self.lacking))
 
 
 Vector = Sequence[float]
@@ -160,6 +164,7 @@ class Chooser:
         low = fold(text)
         question, command, veto = is_question(text), _COMMAND.search(low) is not None, removes(text)
         buys = _PURCHASES.search(low) is not None        # "book a flight" is no appointment
+        lacking = buys or lacks_means(text) or work_of(text, has_material=False) is Work.LIVE
         leading = _LEADING.match(low)
         head = low[leading.end() :] if leading else low
         scored: list[Scored] = []
@@ -178,7 +183,7 @@ class Chooser:
             scored.append(Scored(tool.name, score, vector, cue, share))
         scored.sort(key=lambda item: -item.score)
         nobody = max((_dot(query, vector) for vector in self._nobody), default=0.0) if query else 0.0
-        return Ranking(tuple(scored), nobody, vetoed=veto)
+        return Ranking(tuple(scored), nobody, lacking=lacking, vetoed=veto)
 
 
     def _similarity(self, query: Vector, index: int, learnt: float) -> float:
@@ -212,7 +217,8 @@ def _has(low: str, cue: str) -> bool:
     while position >= 0:
         end = position + len(cue)
         starts = position == 0 or not low[position - 1].isalnum() or not cue[0].isalnum()
-        if starts and (end == len(low) or not low[end].isalnum() or not cue[-1].isalnum()):
+        plural = low[end : end + 1] == "s" and not low[end + 1 : end + 2].isalnum()      # "gap" is said in "gaps"
+        if starts and (end == len(low) or not low[end].isalnum() or not cue[-1].isalnum() or plural):
             return True
         position = low.find(cue, position + 1)
     return False

@@ -7,6 +7,7 @@ vectors, databases, peers or screens; all of them are ports.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from node.agent.acting import Actor
 from node.agent.approve import Approvals
@@ -32,6 +33,7 @@ from node.agent.planning import MOST_TOOLS, FreePlan
 from node.agent.ports import Answer, AnswerKind, AskRequest, ThinkJob, ThinkResult
 from node.agent.readers.people import AddressBook
 from node.agent.recalling import fill_as_before, learnt_choice, recall
+from node.agent.rehearsal import Rehearsed
 from node.agent.repetition import RepeatedSteps, RepeatedText
 from node.agent.saying import ability, declined, question, which
 from node.agent.skills.registry import Skills
@@ -46,7 +48,7 @@ __all__ = ["REQUEST_CHARS", "Agent"]
 
 REQUEST_CHARS = 4_000
 """What a request itself may hold; long texts come as attachments."""
-_PLAUSIBLE = 0.5
+_PLAUSIBLE = 0.6
 """In the middle band, what a model could answer or no node can do is only asked about from here on."""
 _ANSWER_IN_WORDS = "answer"
 """The choice beside the tools: no tool, a model's answer in words."""
@@ -109,6 +111,26 @@ class Agent:
         answer = replace(said.answer, text=said.text.value, conversation_id=conversation.conversation_id)
         await conversation.said(said.text, answer)
         return answer
+
+    async def rehearse(self, text: str, now: datetime) -> Rehearsed | None:
+        """What the ladder alone would call for this request at that moment; nothing is run. None when a skill takes
+        it."""
+        reader = SlotReader(AddressBook(await self._parts.names()), self._settings.locale)
+        reading = reader.read(text, now)
+        if self._parts.skills.sure(reading) is not None:
+            return None
+        _, verdict = await self._judge(reader, reading)
+        if verdict.band is not Band.ACT:
+            return Rehearsed("", {})
+        name = verdict.best[0]
+        tool = self._parts.registry.get(name)
+        if tool is None or self._parts.skills.taking(name, reading) is not None:
+            return None
+        filled = reader.fill(tool.spec, reading, await living_choices(tool))
+        filled = fill_as_before(await recall(self._parts.lessons, text), tool.spec, filled, reading)
+        if filled.missing or filled.unclear:
+            return Rehearsed("", {})
+        return Rehearsed(name, {slot: value.value for slot, value in filled.values.items()})
 
     # ------------------------------------------------------------ the ladder
 
@@ -191,7 +213,9 @@ class Agent:
             return False
         for part in parts:
             reading = turn.reader.read(part, now)
-            if self._parts.skills.sure(reading) is None and (await self._judge(turn, reading))[1].band is not Band.ACT:
+            if self._parts.skills.sure(reading) is not None:
+                continue
+            if (await self._judge(turn.reader, reading))[1].band is not Band.ACT:
                 return False
         return True
 
@@ -205,7 +229,7 @@ class Agent:
         if is_language(text):
             material = await self._reasoner.material_named(turn, reading)
             return await self._think(turn, reading, material or ())
-        ranking, verdict = await self._judge(turn, reading)
+        ranking, verdict = await self._judge(turn.reader, reading)
         work = work_of(text, has_material=False)
         complete = bool(ranking.tools) and ranking.tools[0].evidence >= 1.0
         sure = verdict.p >= ACT_P if not is_wordwork(text) else complete
@@ -242,7 +266,7 @@ class Agent:
         beyond: list[str] = []
         for part in parts:
             reading = turn.reader.read(part, now)
-            ranking, verdict = await self._judge(turn, reading)
+            ranking, verdict = await self._judge(turn.reader, reading)
             if verdict.band is Band.DECLINE:
                 beyond.append(part)
                 continue
@@ -253,11 +277,11 @@ class Agent:
             return None
         return await self._free_plan.plan(turn, readings, list(dict.fromkeys(names)), beyond=beyond)
 
-    async def _judge(self, turn: Turn, reading: Reading) -> tuple[Ranking, Verdict]:
+    async def _judge(self, reader: SlotReader, reading: Reading) -> tuple[Ranking, Verdict]:
         near = await recall(self._parts.lessons, reading.text)
         evidence: dict[str, float] = {}
         for tool in self._parts.registry:
-            filled = turn.reader.fill(tool.spec, reading, await living_choices(tool))
+            filled = reader.fill(tool.spec, reading, await living_choices(tool))
             filled = fill_as_before(near, tool.spec, filled, reading)
             required = tool.spec.required
             evidence[tool.spec.name] = 1 - len(filled.missing) / len(required) if required else 0.0
@@ -339,7 +363,7 @@ class Agent:
     async def _is_new(self, turn: Turn) -> bool:
         """True when the message is a request of its own."""
         reading = turn.reader.read(turn.request.text, self._parts.clock.now())
-        _, verdict = await self._judge(turn, reading)
+        _, verdict = await self._judge(turn.reader, reading)
         return verdict.p >= ACT_P or is_language(turn.request.text)
 
     def _ability(self, name: str) -> str:

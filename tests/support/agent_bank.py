@@ -63,7 +63,10 @@ _CUES = {
     "t": ("agenda", "appointments", "my calendar", "schedule for", "meetings do i", "my schedule", "'s schedule",
                       "do i have on", "what do i have"),
     "calendar_free": ("free", "available", "availability", "gap", "slot", "have time", "opening"),
-    "calendar_create": ("schedule", "book", "add an event", "block", "set up a meeting", "appointment on", "pencil"),
+    "calendar_create": (
+        "schedule", "book", "to my calendar", "entry in my calendar", "calendar event", "put", "add", "add an event",
+        "block", "set up a meeting", "appointment on", "pencil",
+    ),
     "contact_lookup": ("phone", "email", "number of", "address", "birthday", "reach"),
     "notes_search": ("search my notes", "my notes for", "notes about", "notes on", "any notes", "notes mention"),
     "notes_rea"
@@ -72,7 +75,9 @@ _CUES = {
     "reminder_set": ("remind", "reminder", "don't let me forget", "forget"),
     "message_send": ("message", "text", "tell", "let", "know that", "send"),
     "clock_now": ("what time is it", "the time in", "how late is it", "time is it", "current time"),
-    "files_list": ("files", "folder", "contents of", "directory", "everything under", "documents", "downloads"),
+    "files_list": (
+        "files", "folder", "contents of", "whats in", "directory", "everything under", "documents", "downloads",
+    ),
     "calculat"
     "e": ("calculat"
           "e", "calculation", "divided by", "times", "plus", "minus", "percent of", "square root", "multiplied"),

@@ -1,11 +1,11 @@
-"""Numbers as people write and say them: digits and words up to ninety-nine.
+"""Numbers as people write and say them: digits, and words up to some thousands.
 
 Gives the regular expression other readers build on and the value of what it matched. Must not know what is counted.
 """
 
 import re
 
-__all__ = ["NUMBER", "ORDINAL", "fold", "number", "ordinal"]
+__all__ = ["LARGE_NUMBER", "NUMBER", "ORDINAL", "fold", "large_number", "number", "ordinal"]
 
 _UNITS = {
     "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
@@ -21,11 +21,18 @@ _ORDINALS = {
 }
 _DIGIT_WORDS = "|".join(list(_UNITS)[1:10])
 
-NUMBER = (
-    r"(?:\d+(?:[.,]\d+)?|(?:" + "|".join(_TENS) + rf")(?:[ -](?:{_DIGIT_WORDS}))?|"
+_BELOW_HUNDRED = (
+    r"(?:(?:" + "|".join(_TENS) + rf")(?:[ -](?:{_DIGIT_WORDS}))?|"
     + "|".join(sorted(_UNITS, key=len, reverse=True)) + r")"
 )
-"""Matches a whole number, a decimal, or number words. Give it word boundaries yourself."""
+NUMBER = rf"(?:\d+(?:[.,]\d+)?|{_BELOW_HUNDRED})"
+"""Matches a whole number, a decimal, or number words up to ninety-nine. Give it word boundaries yourself."""
+
+LARGE_NUMBER = (
+    rf"(?:(?:{_BELOW_HUNDRED}|an?)\s+(?:hundred|thousand)(?:\s+(?:and\s+)?(?:{_BELOW_HUNDRED}\s+hundred|{_BELOW_HUNDRED}))?"
+    rf"(?:\s+(?:and\s+)?{_BELOW_HUNDRED})?)"
+)
+"""Matches number words with a hundred or a thousand in them."""
 
 ORDINAL = (
     r"(?:\d{1,2}(?:st|nd|rd|th)|(?:twenty|thirty)[ -](?:" + "|".join(list(_ORDINALS)[:9]) + r")|"
@@ -46,6 +53,19 @@ def number(text: str) -> float:
         return float(text.replace(",", "."))
     parts = re.split(r"[ -]", text)
     return float(sum(_TENS.get(part, _UNITS.get(part, 0)) for part in parts))
+
+
+def large_number(text: str) -> int:
+    """The value of what LARGE_NUMBER matched."""
+    total = current = 0
+    for word in re.split(r"[\s-]+", text.strip()):
+        if word == "hundred":
+            current *= 100
+        elif word == "thousand":
+            total, current = total + current * 1000, 0
+        elif word != "and":
+            current += 1 if word in {"a", "an"} else _TENS.get(word, _UNITS.get(word, 0))
+    return total + current
 
 
 def ordinal(text: str) -> int:

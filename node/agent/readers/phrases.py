@@ -99,8 +99,8 @@ PHRASES: Mapping[str, tuple[tuple[re.Pattern[str], ...], bool]] = {
             r"\b(?:to\s+(?:go\s+over|discuss|talk\s+(?:about|over|through)|review|plan|look\s+at|work\s+on|prepare|"
             r"celebrate|catch\s+up\s+on))\s+(?P<x>[^,]+)",
             r"\b(?:about|regarding|concerning|re:)\s+(?P<x>[^,]+)",
-            r"^(?:(?:can|could|would|will)\s+you\s+)?(?:please\s+)?(?:i\s+(?:need|want|have)\s+(?:to\s+)?|"
-            r"let[’']?s\s+|i[’']?d\s+like\s+to\s+)?(?:schedule|book|add|create|set\s+up|plan|"
+            r"^(?:(?:can|could|would|will)\s+you\s+|go\s+ahead\s+and\s+|i\s+want\s+you\s+to\s+)?(?:please\s+)?"
+            r"(?:i\s+(?:need|want|have)\s+(?:to\s+)?|let[’']?s\s+|i[’']?d\s+like\s+(?:you\s+)?to\s+)?(?:schedule|book|add|create|set\s+up|plan|"
             r"put(?:\s+in)?|arrange|organi[sz]e|make|enter|have|insert|pencil\s+in|save|record|"
             r"block(?:\s+out)?(?:\s+time\s+for)?|reserve)\s+"
             r"(?:(?:me\s+)?(?:in\s+)?)(?P<x>.+?)(?=\s+(?:with|on|at|for|from|between|in|to|into|next|this|tomorrow|"
@@ -114,7 +114,11 @@ PHRASES: Mapping[str, tuple[tuple[re.Pattern[str], ...], bool]] = {
             rf"\bremind\s+(?:me|us)\s+(?:again\s+)?(?:in\s+.{{1,25}}?\s+|at\s+.{{1,15}}?\s+|on\s+.{{1,20}}?\s+|"
             rf"tomorrow\s+|tonight\s+)?(?:to|about|of|that)\s+{_TO_END}",
             rf"\bdo(?:n[’']?t|\s+not)\s+let\s+me\s+forget\s+(?:to|about|that)?\s*{_TO_END}",
-            rf"\bset\s+(?:up\s+)?(?:a\s+|another\s+)?reminder\s+.{{0,30}}?(?:to|about|of|that|for)\s+{_TO_END}",
+            rf"\breminder\s+for\s+(?:me|us)\s+(?:to|about|that)\s+{_TO_END}",
+            rf"\b(?:set|create|add|make)\s+(?:up\s+)?(?:me\s+)?(?:a\s+|another\s+)?reminder\s+.{{0,30}}?"
+            rf"(?:to|about|of|that|for)\s+{_TO_END}",
+            r"^(?P<x>.+?)[\s,]+(?:so\s+)?(?:please\s+)?(?:can|could|would)\s+you\s+remind\s+me\b",
+            rf"^tell\s+me\s+.{{1,25}}?\s+to\s+{_TO_END}",
             rf"\breminder\s+(?:to|about|of|that|for)\s"
             rf"+{_TO_END}", rf"\b(?:remember|make\s+sure\s+i|i\s+(?:have|need)\s+to)\s+(?:to\s+)?{_TO_END}",
             rf"\bremind\s+me\s+{_TO_END}", rf"\babout\s+{_TO_END}",
@@ -122,9 +126,14 @@ PHRASES: Mapping[str, tuple[tuple[re.Pattern[str], ...], bool]] = {
         "message": ((
             rf"\b(?:saying|that\s+says|which\s+says|with\s+the\s+text)\s*:?\s+(?:that\s+)?{_TO_END}",
             rf"\blet\s+.{{1,40}}?\s+know\s+(?:that\s+)"
-            rf"?{_TO_END}", rf"^[^:]{{2,60}}:\s*{_TO_END}", rf"\bthat\s+{_TO_END}",
+            rf"?{_TO_END}",
+            r"^(?P<x>.+?)[\s,]+(?:please\s+)?(?:let\s+\S+(?:\s+\S+)?\s+know|tell\s+\S+)\s*[.!]?$",
+            rf"^[^:]{{2,60}}:\s*{_TO_END}", rf"\bthat\s+{_TO_END}",
         ), False),
         "note": ((
+            rf"\b(?:note|memo|line)\s+(?:saying|that\s+says|which\s+says)\s*:?\s+(?:that\s+)?{_TO_END}",
+            r"\b(?:need|want|would\s+like)\s+(?P<x>.+?)\s+(?:put|added|written)\s+(?:to|in|into|on|onto)\s",
+            r"\b(?:be\s+sure\s+to\s+)?put\s+(?P<x>.+?)\s+on\s+(?:my\s+|the\s+)?[\w ]{0,40}?(?:note|list|plan)\b",
             rf"\b(?:note|memo|line)\s*(?:saying|that\s+says)?\s*:\s"
             rf"*{_TO_END}", rf"\b(?:write|jot|note|put|take)\s+(?:(?:this|it|that)\s+)?down\s*(?:that\b|"
                             rf":)?\s*{_TO_END}",
@@ -135,6 +144,12 @@ PHRASES: Mapping[str, tuple[tuple[re.Pattern[str], ...], bool]] = {
             rf"\bremember\s+(?:that\s+)?{_TO_END}", rf"^[^:]{{2,60}}:\s*{_TO_END}",
         ), False),
         "query": ((
+            r"\b(?:look|search)\s+(?:on|in)\s+the\s+(?:internet|web)\s+"
+            r"(?P<x>(?:where|how|what|why|when|who|which)\b.+)$",
+            r"\b(?:information|info|articles|anything|something|details|facts)\s+"
+            r"(?:(?:online|on\s+the\s+(?:web|internet))\s+)?(?:on|about|for)\s+(?P<x>.+)$",
+            r"\b(?:look\s+up|search\s+for|find)\s+(?P<x>.+?)\s+(?:on\s+(?:google|the\s+(?:web|internet))|online)\s*$",
+            r"\bnotes?\s+(?:somewhere\s+|anywhere\s+)?(?:on|about|for)\s+(?P<x>.+?)(?:\s+(?:anywhere|somewhere))?$",
             rf"\b(?:search|look|looking)\s+(?:(?:through|in|online|on\s+the\s+(?:web|internet)|the\s+(?:web|"
             rf"internet)|all|my|files|notes|documents|around)\s+)*(?:for|about)\s+{_TO_END}",
             rf"\b(?:google|look\s+up|search\s+up)\s"

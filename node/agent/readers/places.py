@@ -12,7 +12,10 @@ _PLACE = re.compile(
     r"[^\W\d_][\w'’.-]*){0,3})",
 )
 _CITY_FIRST = re.compile(r"\b(?P<place>[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+)*)\s+time\b")
+_FIRST_WORD = re.compile(r"^(?P<place>[^\W\d_]{3,}(?:\s+[^\W\d_]{3,})?)\s+time\b", re.IGNORECASE)
 _NO_PLACE = frozenset((
+    "what", "whats", "tell", "give", "the", "local", "current", "show", "check", "need", "want", "got", "any", "spare",
+    "free", "some", "over",
     "the", "a", "an", "my", "this", "that", "there", "here", "now", "right", "today", "moment", "hour", "day",
     "morning", "words", "it", "me", "us", "general",
 ))
@@ -21,7 +24,7 @@ _NO_PLACE = frozenset((
 def place(text: str) -> Span | None:
     """The span of the last place named in text, or None."""
     found: Span | None = None
-    for pattern in (_CITY_FIRST, _PLACE):
+    for pattern in (_FIRST_WORD, _CITY_FIRST, _PLACE):
         for match in pattern.finditer(text):
             words = match.group("place").rstrip(" .?!,").split()
             if words and words[0].lower() not in _NO_PLACE:

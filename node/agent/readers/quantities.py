@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from node.agent.ports import Span
-from node.agent.readers.numbers import NUMBER, fold, number
+from node.agent.readers.numbers import LARGE_NUMBER, NUMBER, ORDINAL, fold, large_number, number, ordinal
 
 __all__ = ["Conversion", "Expression", "conversion", "convert", "evaluate", "expression"]
 
@@ -29,6 +29,13 @@ _WORDS = (
 _PERCENT = re.compile(rf"\b(?P<p>{NUMBER})\s*(?:%|percent)\s+(?:of|from)\s+(?P<of>\d+(?:\.\d+)?)")
 _ROOT = re.compile(rf"\bsquare\s+root\s+of\s+(?P<n>{NUMBER})")
 _SUM = re.compile(r"\b(?:add|sum|total|together)\b")
+_AMOUNT_OF_MONEY = r"[$€£]?\s*(?P<of>\d+(?:\.\d+)?)"
+_OFF = re.compile(rf"{_AMOUNT_OF_MONEY}\D{{1,40}}?\b(?P<p>{NUMBER})\s*(?:%|percent)\s+off\b")
+_AVERAGE = re.compile(rf"\b(?:average|mean)\s+of\s+(?P<list>{NUMBER}(?:\s*(?:,|and|,\s*and)\s*{NUMBER})+)")
+_DIVIDE = re.compile(rf"\bdivide\s+(?P<a>{NUMBER})\s+by\s+(?P<b>{NUMBER})\b")
+_MULTIPLY = re.compile(rf"\bmultiply\s+(?P<a>{NUMBER})\s+(?:by|with)\s+(?P<b>{NUMBER})\b")
+_SUBTRACT = re.compile(rf"\b(?:subtract|take)\s+(?P<a>{NUMBER})\s+(?:away\s+)?from\s+(?P<b>{NUMBER})\b")
+_NTH_POWER = re.compile(rf"\b(?P<a>{NUMBER})\s+to\s+the\s+(?P<b>{ORDINAL})\s+power\b")
 _RUN = re.compile(r"[\d(.][\d\s+\-*/().]*[\d)]|\d")
 
 
@@ -42,12 +49,28 @@ class Expression:
 
 def expression(text: str) -> Expression | None:
     """The first arithmetic expression with at least one operation in text, or None."""
-    low = fold(text)
+    plain = re.sub(rf"\b{LARGE_NUMBER}\b", lambda m: f"{large_number(m.group()):d}".ljust(len(m.group())), fold(text))
+    low = plain
+    if match := _OFF.search(low):
+        return Expression(Span(*match.span()), f"{match.group('of')} * (1 - {number(match.group('p')):g} / 100)")
+    if match := _AVERAGE.search(low):
+        parts = [f"{number(one.group()):g}" for one in re.finditer(rf"\b{NUMBER}\b", match.group("list"))]
+        if len(parts) > 1:
+            return Expression(Span(*match.span()), f"({' + '.join(parts)}) / {len(parts)}")
+    if match := _DIVIDE.search(low):
+        return Expression(Span(*match.span()), f"{number(match.group('a')):g} / {number(match.group('b')):g}")
+    if match := _MULTIPLY.search(low):
+        return Expression(Span(*match.span()), f"{number(match.group('a')):g} * {number(match.group('b')):g}")
+    if match := _SUBTRACT.search(low):
+        return Expression(Span(*match.span()), f"{number(match.group('b')):g} - {number(match.group('a')):g}")
+    if match := _NTH_POWER.search(low):
+        return Expression(Span(*match.span()), f"{number(match.group('a')):g} ** {ordinal(match.group('b'))}")
     if match := _PERCENT.search(low):
         return Expression(Span(*match.span()), f"{number(match.group('p')):g} / 100 * {match.group('of')}")
     if match := _ROOT.search(low):
         return Expression(Span(*match.span()), f"{number(match.group('n')):g} ** 0.5")
-    rewritten = re.sub(r"(?<=\d)\s+and\s+(?=\d)", " + ", low) if _SUM.search(low) else low
+    joint = rf"(?<=\w)(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?={NUMBER}\b)"
+    rewritten = re.sub(joint, " + ", low) if _SUM.search(low) else low
     for pattern, symbol in _WORDS:
         rewritten = re.sub(pattern, f" {symbol} ", rewritten)
     rewritten = re.sub(

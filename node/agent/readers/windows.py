@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
+from typing import Protocol, TypeVar
 from zoneinfo import ZoneInfo
 
 from node.agent.ports import Interval, Span
@@ -24,6 +25,9 @@ _SOON = re.compile(
     r"possible|available)\s+\w+|soon)\b"
 )
 _TODAY = re.compile(r"this\b|tonight\b")
+_CORRECTED = re.compile(
+    r"\b(?:no\s*,?\s*wait|no\s*,?\s*sorry|sorry|i\s+meant?|make\s+that|or\s+rather|scratch\s+that)\b"
+)
 _OPEN_DAYS = 14
 """How far a search goes when only one side was said."""
 _AT_MIN = 60
@@ -182,9 +186,10 @@ def read_when(text: str, now: datetime, locale: Locale) -> When:
     said_lengths = [
         one for one in said_lengths if one.from_now or not any(d.span.overlaps(one.span) for d in said_days)
     ]
+    said_days = _meant(said_days, fold(text))
     said_days = [d for d in said_days if not any(d.span.overlaps(n.span) and n.from_now for n in said_lengths)]
     taken = [item.span for item in said_days] + [item.span for item in said_lengths]
-    said_times = day_times(text, taken, hour24=locale.hour24)
+    said_times = _meant(day_times(text, taken, hour24=locale.hour24), fold(text))
     soon = [Span(*match.span()) for match in _SOON.finditer(fold(text))]
     spans = sorted({*taken, *(item.span for item in said_times), *soon})
     length = next((item for item in said_lengths if not item.from_now), None)
@@ -221,6 +226,26 @@ def read_when(text: str, now: datetime, locale: Locale) -> When:
         spans=tuple(spans),
         zone=locale.zone,
     )
+
+
+class _Said(Protocol):
+    """Anything that was read, with its place."""
+
+    @property
+    def span(self) -> Span:
+        """Where it stands."""
+        ...
+
+
+_Read = TypeVar("_Read", bound=_Said)
+
+
+def _meant(said: list[_Read], low: str) -> list[_Read]:
+    """What is left when the speaker corrected himself: "on Monday, sorry, I mean Tuesday" is Tuesday."""
+    return [
+        item for number, item in enumerate(said)
+        if not any(_CORRECTED.search(low[item.span.end : later.span.start]) for later in said[number + 1 : number + 2])
+    ]
 
 
 def _from_now(said: list[Length], now: datetime, today: date) -> tuple[datetime | None, date | None]:
