@@ -193,6 +193,7 @@ def test_a_secret_stays_here_and_is_never_even_shown(house: Household) -> None:
 # ------------------------------------------------------------ cut off by the reader
 
 def test_a_cancel_stops_the_engine_within_one_decode(house: Household) -> None:
+    ask_short(house)        # a model is loaded there when it is first asked for
     begun = settled_count(house)
     noted = len(counts(house))
     with contextlib.closing(house.owner.follow(LONG)) as events:

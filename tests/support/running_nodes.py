@@ -97,7 +97,16 @@ class Household:
             thread.start()
         for thread in threads:
             thread.join(2 * WAIT_S)
+        if failures:
+            self.print_logs()
         assert not failures, failures
+
+    def print_logs(self) -> None:
+        """The ends of both nodes' logs, for a test that failed."""
+        for node in self.nodes:
+            for log in (node.home / "output.log", node.home / "state" / "kith.log"):
+                if log.is_file():
+                    print(f"--- end of {log}\n{log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors='replace')}")
 
     def pair(self) -> tuple[Event, Event, list[str]]:
         """Pair by spoken code and wait until both see each other."""
@@ -197,17 +206,15 @@ def household(
     try:
         with DemoNode("phone", world.phone, phone) as one, DemoNode("home-pc", world.home_pc, home_pc) as other:
             house = Household(world, one, other)
-            if started:
-                house.start()
-                if paired:
-                    house.pair()
-            yield house
-    except BaseException:
-        for home in (world.phone, world.home_pc):
-            for log in (home / "output.log", home / "state" / "kith.log"):
-                if log.is_file():
-                    print(f"--- end of {log}\n{log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors='replace')}")
-        raise
+            try:
+                if started:
+                    house.start()
+                    if paired:
+                        house.pair()
+                yield house
+            except BaseException:
+                house.print_logs()
+                raise
     finally:
         shutil.rmtree(root, ignore_errors=True)
 
