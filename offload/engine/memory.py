@@ -220,7 +220,8 @@ class Memory:
         for slot in self.idle():
             if slot.tokens and self._decodes - slot.idle_from >= _PARK_AFTER_DECODES:
                 alone = self.used_cells() - self.used_cells({slot: 0})
-                if alone >= _WORTH_PARKED_TOKENS and self._park(slot):
+                shared = len(slot.tokens) - alone       # parked, they would take room a second time
+                if alone >= max(_WORTH_PARKED_TOKENS, shared) and self._park(slot):
                     return
 
     def forget_principal(self, principal: str) -> None:

@@ -96,6 +96,18 @@ def test_cells_that_a_working_answer_shares_are_not_parked_for_nothing() -> None
     assert sum(bool(slot.tokens) for slot in machine._memory.slots) >= 2
 
 
+def test_sequences_that_share_most_of_their_cells_stay_together() -> None:
+    """Parked, each would take the shared beginning with it."""
+    context = FakeContext()
+    machine = scheduler(context)
+    machine.submit(answer("a", TALK, LONG[:12]))
+    machine.step()
+    ask(machine, answer("b", [*TALK, 99], LONG[:12]))
+    ask(machine, answer("c", [90] * 5, LONG, most=40, who="peer-1"))
+    assert sum(len(slot.tokens) > len(TALK) for slot in machine._memory.slots) == 2
+    assert cached(ask(machine, answer("d", [*TALK, 98], [2]), answer("e", [*TALK, 97], [2]))) == {"d": 60, "e": 60}
+
+
 def test_a_full_context_parks_instead_of_forgetting() -> None:
     context = FakeContext(context_tokens=120)
     machine = scheduler(context)
