@@ -54,6 +54,15 @@ missing_packages() { # PYTHON
     printf '%s' "${missing# }"
 }
 
+# Debian packages with which tests play networks, routers and message buses; without them these tests skip, saying so.
+test_packages() {
+    missing=
+    command -v ip >/dev/null 2>&1 || missing="$missing iproute2"
+    command -v nft >/dev/null 2>&1 || missing="$missing nftables"
+    command -v dbus-daemon >/dev/null 2>&1 || missing="$missing dbus-daemon"
+    printf '%s' "${missing# }"
+}
+
 # Says in ONE line what to install; runs it only where nobody has to be asked: as root, or in CI.
 supply_packages() { # PACKAGES
     [ -n "$1" ] || return 0
