@@ -62,9 +62,14 @@ def _draw(report: dict[str, Any]) -> str:
         f"chooser   {report['chooser']}",
         f"cost      {report['prompt_tokens']} tokens read, {report['output_tokens']} written; for each right case "
         f"{per_right}",
+        f"planning  {_planning(report['planning'])}",
         "",
         table([_row(kind) for kind in report["kinds"]], HEADER),
     ])
+
+
+def _planning(found: dict[str, Any]) -> str:
+    return "allowed: it may choose steps itself" if found["allowed"] else f"not allowed: {found['why_not']}"
 
 
 @click.command("eval")

@@ -26,6 +26,8 @@ from node.daemon.messages import Messages
 from node.daemon.owner import APPROVAL_DEADLINE_S, OwnerDesk
 from node.daemon.owner_sources import Sources
 from node.daemon.peers import Roster
+from node.daemon.plan_permission import Permissions
+from node.daemon.planning import EnginePlanner
 from node.daemon.reminding import QuietHours, Reminding
 from node.scan.client import ScanWorker
 from node.settings import Settings
@@ -74,6 +76,7 @@ def build_agent(
             embedder=scan, gate=load_gate(), names=names, thinker=thinker, approver=desk,
             journal=StoredJournal(database, clock), conversations=StoredConversations(database, clock, entropy),
             clock=clock, new_id=new_id, model=model, lessons=lessons,
+            planner=EnginePlanner(engine, Permissions(database), new_id),
         ),
         AgentSettings(locale=Locale(zone), node_name=settings.node.name, approval_deadline_s=APPROVAL_DEADLINE_S),
     )

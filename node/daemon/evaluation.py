@@ -8,13 +8,17 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from node.api.ports import Emit, EvalInput
+from node.clock import Clock
+from node.daemon.plan_permission import Permissions, figures_of, why_not
 from node.errors import KithError, ModelMissing
-from offload.evaluation.cases import Loaded, stratified_sample
+from offload.evaluation.cases import Case, Loaded, stratified_sample
+from offload.evaluation.chooser import Choice
 from offload.evaluation.errors import BadCases
 from offload.evaluation.native_chooser import NativeChooser
 from offload.evaluation.plain_chooser import PlainChooser
 from offload.evaluation.report import Scored, add_up
 from offload.evaluation.runner import run_cases
+from offload.evaluation.scoring import score_choice
 from offload.ports import Engine
 
 __all__ = ["Evaluating"]
@@ -26,10 +30,16 @@ OWN_FORMAT = "the model's own format, as its template teaches it"
 class Evaluating:
     """One run at a time."""
 
-    def __init__(self, engine: Engine, own_cases: Callable[[], Awaitable[Loaded]]) -> None:
-        """own_cases: out of the owner's history."""
+    def __init__(
+        self, engine: Engine, own_cases: Callable[[], Awaitable[Loaded]], *,
+        ladder: Callable[[Case], Awaitable[Choice | None]], permissions: Permissions, clock: Clock,
+    ) -> None:
+        """own_cases: out of the owner's history. ladder: what this node's own rules choose for one of those."""
         self._engine = engine
         self._own_cases = own_cases
+        self._ladder = ladder
+        self._permissions = permissions
+        self._clock = clock
         self._running = False
 
     async def run(self, wanted: EvalInput, emit: Emit) -> None:
@@ -71,4 +81,15 @@ class Evaluating:
         report = add_up(
             results, model=model.name, digest=model.digest, quantisation=model.quantisation,
             chooser=OWN_FORMAT if wanted.own_format else CHOOSER)
-        await emit({"event": "eval", **msgspec.to_builtins(report)})
+        ladder = [
+            Scored(case, choice, score_choice(case, choice))
+            for case in cases if (choice := await self._ladder(case)) is not None
+        ]
+        figures = figures_of(results, ladder, chooser=report.chooser, clock=self._clock)
+        await self._permissions.keep(model.digest, figures)
+        why = why_not(figures)
+        planning = {
+            "allowed": why is None, "why_not": why or "", "wrong_calls": figures.wrong_calls,
+            "compared": figures.compared, "ladder_right": figures.ladder_right, "model_right": figures.model_right,
+        }
+        await emit({"event": "eval", **msgspec.to_builtins(report), "planning": planning})

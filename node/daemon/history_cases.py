@@ -4,6 +4,7 @@ A case is one request in the conversations and the write that came of it: approv
 Values that nobody said may be left out. Must not know models or how a case is scored.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
 from itertools import pairwise
@@ -21,11 +22,13 @@ from node.store.database import Database
 from node.store.journal import Step
 from offload.evaluation.cases import Case, Loaded, Tool
 
-__all__ = ["HistoryCases", "cases_of"]
+__all__ = ["HistoryCases", "cases_of", "request_of"]
 
 _CONVERSATIONS_LIMIT = 1000
 _STEPS_LIMIT = 2000
 _LEFT_OUT = ""
+_OWN = "own-"
+_SAID = re.compile(r"\(It is \w+, (?P<at>[0-9T:-]+)\.\)\n(?P<text>.+)", re.DOTALL)
 _HINTS = {
     "moment": ("string", "as YYYY-MM-DDTHH:MM"), "minutes": ("integer", "in minutes"), "names": ("array", "full names"),
     "window": ("string", "as YYYY-MM-DDTHH:MM/YYYY-MM-DDTHH:MM"),
@@ -99,9 +102,15 @@ def _case(
     said = found[0]
     at = from_ms(said.at_ms).astimezone(zone)
     return Case(
-        case_id=f"own-{step.number}", kind="multiple", tools=tools, right_tool=effect.tool,
+        case_id=f"{_OWN}{step.number}", kind="multiple", tools=tools, right_tool=effect.tool,
         messages=[("user", f"(It is {at:%A}, {at:%Y-%m-%dT%H:%M}.)\n{said.text}")],
         accepted=_accepted(effect, spec, zone))
+
+
+def request_of(case: Case, zone: tzinfo) -> tuple[str, datetime] | None:
+    """What the owner said and when, of a case of this module; None for another case."""
+    found = _SAID.fullmatch(case.messages[0][1]) if case.case_id.startswith(_OWN) and case.messages else None
+    return (found["text"], datetime.fromisoformat(found["at"]).replace(tzinfo=zone)) if found else None
 
 
 def _tools_used(answer: Turn) -> Sequence[object]:

@@ -26,12 +26,14 @@ from node.daemon.control import Control, Figures
 from node.daemon.doctor import MISSING_KEY
 from node.daemon.door import Door, Ending
 from node.daemon.evaluation import Evaluating
+from node.daemon.ladder_chooser import LadderChooser
 from node.daemon.lan import lan_addresses
 from node.daemon.metrics import Metrics, MetricSources
 from node.daemon.net_desk import NetDesk
 from node.daemon.pairing import Pairing
 from node.daemon.parts import Parts, build_parts
 from node.daemon.persevering import Persevering
+from node.daemon.plan_permission import Permissions
 from node.daemon.secrets_desk import SecretsDesk
 from node.identity.keystore import Identity
 from node.identity.pair import PairingDriver
@@ -41,6 +43,7 @@ from node.store import approvals, intents, mail, settings, usage
 from node.store.database import Database
 from node.store.schema import INDEX, KITH
 from node.store.usage import DayUsage
+from node.zone import owner_zone
 from offload.errors import OffloadError
 from offload.ports import EngineHealth
 
@@ -274,7 +277,10 @@ class Node:
         services.auditing = parts.auditor
         services.models = parts.shelf
         services.bench = Bench(parts.engine)
-        services.evaluating = Evaluating(parts.engine, parts.history.load)
+        services.evaluating = Evaluating(
+            parts.engine, parts.history.load, permissions=Permissions(database), clock=composition.clock,
+            ladder=LadderChooser(
+                parts.agent.rehearse, owner_zone(self._config.settings.sources.time_zone)).compared)
         services.messages = parts.messages
         services.searching = parts.searching
         services.conversations = parts.conversations

@@ -58,6 +58,7 @@ def test_cases_of_a_file_with_answers_beside_it(home, tmp_path):
         assert all(kind["broken"] == 0 for kind in kinds.values()), "the schema holds every answer"
         assert report["right"] == sum(kind["right"] for kind in kinds.values()) and report["output_tokens"] > 0
         assert kinds["simple"]["tool"] + kinds["simple"]["abstained"] == 1
+        assert report["planning"]["allowed"] is False and "60 cases" in report["planning"]["why_not"]
 
         own = json.loads(cli(node, "eval", str(file), "--own-format", "--must-call", "--json").stdout)
         assert "own format" in own["chooser"]

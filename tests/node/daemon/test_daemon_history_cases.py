@@ -16,6 +16,7 @@ from node.api.ports import EvalInput
 from node.clock import SystemEntropy
 from node.daemon.evaluation import Evaluating
 from node.daemon.history_cases import HistoryCases
+from node.daemon.plan_permission import Permissions
 from node.privacy.labels import Confidentiality, Integrity, Labeled, owner_text
 from node.store import conversations
 from node.store.database import Database
@@ -131,6 +132,10 @@ async def test_a_forgotten_conversation_takes_its_case_along(history):
     assert (await load(history)).cases == []
 
 
+async def never(case):
+    return None
+
+
 async def test_the_node_runs_its_own_cases_and_says_when_there_are_none(history):
     events = []
 
@@ -141,7 +146,9 @@ async def test_the_node_runs_its_own_cases_and_says_when_there_are_none(history)
     async def emit(event):
         events.append(event)
 
-    evaluating = Evaluating(Engine(), HistoryCases(history.database, Registry(), BERLIN).load)
+    evaluating = Evaluating(
+        Engine(), HistoryCases(history.database, Registry(), BERLIN).load, ladder=never,
+        permissions=Permissions(history.database), clock=history.clock)
     with pytest.raises(BadCases, match="no confirmed action"):
         await evaluating.run(EvalInput(own=True), emit)
     assert json.dumps(events) == "[]"
