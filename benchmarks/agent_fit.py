@@ -92,8 +92,8 @@ def main():
             "scale": [round(v, 5) for v in scale],
             "weight": [round(v, 5) for v in w[:-1]],
             "bias": round(float(w[-1]), 5),
-            "fitted": f"{date.today().isoformat()}: logistic, ridge {RIDGE}, on {len(x)} requests, own and others' wording "
-            f"({int(y.sum())} that a tool fits) with the bank's 15 tools, by benchmarks/agent_fit.py",
+            "fitted": f"{date.today().isoformat()}: logistic, ridge {RIDGE}, on {len(x)} requests of own and "
+            f"others' wording ({int(y.sum())} that a tool fits) with the bank's 15 tools, by benchmarks/agent_fit.py",
         }
         target = Path(__file__).resolve().parent.parent / "node" / "agent" / "gate.json"
         target.write_text(json.dumps(constants, indent=1) + "\n")

@@ -77,7 +77,8 @@ class PeerBook:
         """The peer, with a grant that differs in what the owner said. It replaces the old one under a new epoch.
 
         When it allows less in anything, those running answers that no longer fit are cut; when a service is gone, all
-        streams. A revoked grant starts from nothing. Raises UnknownPeer, UsageError (also for a peer that is trusted with nothing).
+        streams. A revoked grant starts from nothing. Raises UnknownPeer, UsageError (also for a peer that is trusted
+        with nothing).
         """
         peer = await self.find(who)
         if peer.trust == Trust.NONE:

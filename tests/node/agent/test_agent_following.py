@@ -36,7 +36,8 @@ async def talk(one: World, *texts: str) -> list[Answer]:
 @pytest.mark.parametrize(("text", "words"), [
     ("no, Tuesday", "Tuesday"), ("make it an hour", "an hour"), ("sorry, I meant Friday", "Friday"),
     ("actually 10:30", "10:30"), ("change it to noon please", "noon"), ("wait, with Priya", "with Priya"),
-    ("no, make that 45 minutes instead", "45 minutes"), ("what about lunch", None), ("remind me at five", None), ("no", None),
+    ("no, make that 45 minutes instead", "45 minutes"), ("what about lunch", None), ("remind me at five", None),
+    ("no", None),
 ])
 def test_corrections_are_told_from_other_messages(text: str, words: str | None) -> None:
     assert correction(text) == words
