@@ -21,8 +21,9 @@ from node.paths import Paths
 __all__ = ["DAEMON", "DemoNode"]
 
 DAEMON: tuple[str, ...] = (sys.executable, "-P", "-m", "node.daemon")
-START_TIMEOUT_S = 60.0
-STOP_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 120.0     # a busy machine starts a node slowly
+STOP_TIMEOUT_S = 60.0
+TAIL_CHARS = 600
 POLL_S = 0.1
 
 
@@ -70,21 +71,27 @@ class DemoNode:
         view: dict[str, Any] = self.client().get("/v1/status")
         return view
 
-    def wait_for(self, condition: Any, what: str, timeout_s: float = 20.0) -> dict[str, Any]:
+    def wait_for(self, condition: Any, what: str, timeout_s: float = 60.0) -> dict[str, Any]:
         """The first status for which condition(status) holds. Raises CommandFailure when it does not come in time."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             if self._process is not None and self._process.poll() is not None:
                 raise CommandFailure(
                     f"{self.name} ended with exit code {self._process.returncode}",
-                    hint=f"See: {self.home / 'output.log'}",
+                    hint=self._last_words(),
                 )
             with contextlib.suppress(CommandFailure):
                 status = self.status()
                 if condition(status):
                     return status
             time.sleep(POLL_S)
-        raise CommandFailure(f"gave up waiting until {what}", hint=f"See: {self.home / 'output.log'}")
+        raise CommandFailure(f"gave up waiting until {what}", hint=self._last_words())
+
+    def _last_words(self) -> str:
+        """What it printed last: its folder may be gone when somebody reads this."""
+        log = self.home / "output.log"
+        said = log.read_text(errors="replace").strip()[-TAIL_CHARS:] if log.is_file() else ""
+        return f"It said last: {said}" if said else f"See: {log}"
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int | None:
         """End the node by a signal, by force after STOP_TIMEOUT_S; its exit code, None when it does not run.
