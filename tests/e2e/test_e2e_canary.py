@@ -5,6 +5,7 @@ with all twelve is given to the home PC, and all twelve are searched for. The sa
 finds nothing have to show all twelve on the tap, and so has the same scanner on the owner's own files.
 """
 
+import hashlib
 import tempfile
 import time
 import zlib
@@ -35,7 +36,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.model]
 
 ZONE = ZoneInfo("Europe/London")
 PREFIX_BYTES = 4
-CLOSING_TIMEOUT_S = 10.0
+CLOSING_TIMEOUT_S = 60.0
 QUESTION = "Name the first person in the text"
 _LETTER = """\
 Dear all, Dana Whitfield (dana.whitfield@meadowmail.test, +44 117 496 0121) lives at 14 Willow Lane, Bristol. \
@@ -65,7 +66,7 @@ class Played:
     stage: Stage
     sent: Sent
     ledgers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    files_while_running: set[str] = field(default_factory=set)
+    files_while_running: dict[Path, str] = field(default_factory=dict)
     found_while_running: list[CanaryFind] = field(default_factory=list)
 
     def tap(self) -> list[Tapped]:
@@ -120,8 +121,10 @@ def played() -> Iterator[Played]:
             for node in (stage.phone, stage.home_pc):
                 played.ledgers[node.name] = closed_ledger(node)
                 files = written_by_kith(node.home)
-                played.files_while_running |= {path.name for path in files}
+                before = {path: digest_of(path) for path in files}
                 played.found_while_running += find_in_files(files)
+                played.files_while_running |= {
+                    path: one if one == digest_of(path) else "changed" for path, one in before.items()}
         yield played
 
 
@@ -153,11 +156,17 @@ def is_sealed(path: Path) -> bool:
     return (".db" in path.name and not path.name.endswith("-shm")) or ".kv" in path.name
 
 
+def digest_of(path: Path) -> str:
+    """What a file holds: one that has not changed since it was looked at is not looked at again."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "gone"
+
+
 def find_in_files(paths: list[Path]) -> list[CanaryFind]:
     """Planted values in files, read raw. Single words of a value are not looked for in encrypted files: a word of five
     letters turns up in some megabytes of random bytes by chance."""
-    sealed = Canary(CANARIES, name_parts=False).scan_files([path for path in paths if is_sealed(path)])
-    return sealed + Canary(CANARIES).scan_files([path for path in paths if not is_sealed(path)])
+    sealed = Canary(CANARIES, name_parts=False)
+    found = [find for path in paths if is_sealed(path) for find in sealed.scan_files([path])]
+    return found + Canary(CANARIES).scan_files([path for path in paths if not is_sealed(path)])
 
 
 def test_every_step_of_the_demonstration_goes_well(played: Played) -> None:
@@ -209,8 +218,8 @@ def test_nothing_planted_stands_in_any_file_that_kith_writes(played: Played) -> 
     files = [path for home in played.homes for path in written_by_kith(home)]
     written = {path.name for path in files}
     assert {"kith.db", "index.db", "kith.log", "ledger.head", "identity.json", "output.log"} <= written
-    assert find_in_files(files) == []
-    assert {"kith.db-wal", "index.db-wal"} <= played.files_while_running
+    assert find_in_files([path for path in files if digest_of(path) != played.files_while_running.get(path)]) == []
+    assert {"kith.db-wal", "index.db-wal"} <= {path.name for path in played.files_while_running}
     assert played.found_while_running == []
 
 
