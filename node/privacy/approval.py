@@ -59,6 +59,8 @@ class Request:
     owner_typed: bool
     decided: bool = False
     wants_clear: bool = False
+    mixed: bool = False
+    """Other people's text and personal data leave together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class Approver:
         asks = needs_consent(
             request.level, request.purpose, owner_typed=request.owner_typed,
             detectors_ran=not (outgoing.gaps or self._ask_first),
-            personal=outgoing.personal_in_clear, decided=request.decided,
+            personal=outgoing.personal_in_clear, decided=request.decided, mixed=request.mixed,
         )
         if not asks:
             return Approval(_standing(request), request.level, outgoing)

@@ -32,7 +32,7 @@ from node.privacy.errors import (
 )
 from node.privacy.forming import Former
 from node.privacy.inspector import Inspector, blanks
-from node.privacy.labels import Integrity, Labeled
+from node.privacy.labels import Integrity, Labeled, mixed
 from node.privacy.ledger import Draft, Ledger
 from node.privacy.memory import ConversationMemory, Memories
 from node.privacy.off_loop import off_loop
@@ -143,6 +143,7 @@ class Egress:
                 request = Request(
                     peer, purpose, level, conversation, request_id, [(part.role, part.text.source) for part in parts],
                     why, owner_typed=owner_typed, decided=decided, wants_clear=in_clear and like is None,
+                    mixed=mixed(part.text for part in parts),
                 )
                 approval = await self._approver.approve(request, outgoing, ask, partial(form, level=Level.CLEAR))
                 approved_by, level, outgoing = approval.by, approval.level, approval.outgoing

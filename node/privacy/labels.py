@@ -15,7 +15,7 @@ from node.privacy.errors import LabelLeak
 
 __all__ = [
     "PUBLIC_LABEL", "Confidentiality", "ConversationLabel", "Integrity", "Label", "Labeled", "Value", "derive",
-    "is_own_text", "join", "known_values", "owner_text", "public_text",
+    "is_own_text", "join", "known_values", "mixed", "owner_text", "public_text",
 ]
 
 
@@ -103,6 +103,14 @@ def join(parts: Iterable[Labeled]) -> Label:
     for part in parts:
         label = label.joined(part.label)
     return label
+
+
+def mixed(parts: Iterable[Labeled]) -> bool:
+    """Whether other people's text stands beside personal data: two of the three that may not meet unasked. A model's
+    answer is no text that came in from outside; what it was made of has its own label."""
+    listed = tuple(parts)
+    foreign = any(part.integrity is Integrity.UNTRUSTED and not part.source.startswith("model:") for part in listed)
+    return foreign and any(part.confidentiality is not Confidentiality.PUBLIC for part in listed)
 
 
 def derive(value: str, parts: Iterable[Labeled], *, source: str) -> Labeled:

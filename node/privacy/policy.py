@@ -72,14 +72,18 @@ def level_for(peer: PeerView, purpose: Purpose, *, owner_typed: bool, chosen: Le
 
 def needs_consent(
     level: Level, purpose: Purpose, *, owner_typed: bool, detectors_ran: bool, personal: bool, decided: bool = False,
+    mixed: bool = False,
 ) -> bool:
     """Whether the owner is asked before this request leaves. There is no "always allow".
 
     personal: the outgoing text holds, in clear, values that are personal or that detectors take for it. decided: the
-    owner chose clear for this peer and this very conversation.
+    owner chose clear for this peer and this very conversation. mixed: other people's text and personal data leave
+    together, masked or not: rule of two.
     """
     if purpose is Purpose.ANSWER or (owner_typed and purpose in (Purpose.MAIL, Purpose.QUERY)):
         return False    # the share, or the act of typing it to a named recipient, is the decision; the ledger says so
     if not detectors_ran:
         return True     # guard-absent path: the owner reads the exact text
+    if mixed and purpose is Purpose.INFER:
+        return True     # what others wrote may have led to this request
     return personal and level in (Level.CLEAR, Level.PUBLIC) and not (decided and level is Level.CLEAR)

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from node.privacy.labels import Confidentiality, Integrity, Labeled, mixed
 from node.privacy.policy import Level, PeerView, Purpose, level_for, needs_consent
 
 TRUSTED = ("self", "home", "friend")
@@ -70,6 +71,27 @@ def test_clear_chosen_for_a_conversation_is_consent_for_it() -> None:
 def test_without_detectors_every_delegation_asks() -> None:
     for level, typed, personal in itertools.product((Level.MASKED, Level.CLEAR), (True, False), (True, False)):
         assert needs_consent(level, Purpose.INFER, owner_typed=typed, detectors_ran=False, personal=personal)
+
+
+def test_rule_of_two_asks_before_other_peoples_text_and_personal_data_leave_together() -> None:
+    for level, typed in itertools.product((Level.MASKED, Level.CLEAR), (True, False)):
+        for decided in (True, False):
+            assert needs_consent(level, Purpose.INFER, owner_typed=typed, detectors_ran=True, personal=False,
+                                 decided=decided, mixed=True)
+    assert not needs_consent(Level.MASKED, Purpose.INFER, owner_typed=True, detectors_ran=True, personal=False)
+
+
+@pytest.mark.parametrize(("labels", "together"), [
+    ([(Confidentiality.PERSONAL, Integrity.LOCAL, "calendar")], False),
+    ([(Confidentiality.PUBLIC, Integrity.UNTRUSTED, "page")], False),
+    ([(Confidentiality.PUBLIC, Integrity.UNTRUSTED, "page"), (Confidentiality.PERSONAL, Integrity.LOCAL, "notes")],
+     True),
+    ([(Confidentiality.PERSONAL, Integrity.UNTRUSTED, "messages")], True),
+    ([(Confidentiality.PERSONAL, Integrity.UNTRUSTED, "model:home-pc")], False),
+    ([], False),
+])
+def test_what_stands_together(labels: list[tuple[Confidentiality, Integrity, str]], together: bool) -> None:
+    assert mixed([Labeled("x", *label) for label in labels]) is together
 
 
 def test_with_detectors_only_personal_data_in_clear_asks() -> None:
