@@ -82,7 +82,7 @@ async def test_a_prompt_that_nobody_wants_any_more_is_read_no_further() -> None:
 
 
 async def test_more_askers_than_slots_each_get_their_own_answer_and_the_line_empties() -> None:
-    """S12: each once, the place in the line only falls, and the engine takes more afterwards."""
+    """S12: each once, the place in the line only falls until it begins, and the engine takes more afterwards."""
     async with running_engine([models_folder()], limits=LIMITS) as engine:
         ends: dict[int, str] = {}
 
@@ -91,9 +91,11 @@ async def test_more_askers_than_slots_each_get_their_own_answer_and_the_line_emp
             events = await collect(engine, asked(
                 f"Say {letter}.", grammar=f'root ::= ("{letter}" [0-9]){{4}}', max_tokens=30,
                 principal="owner" if number % 3 else f"peer-{number}"))
-            places = [event.position for event in events if isinstance(event, Queued)]
-            assert places == sorted(places, reverse=True)
-            assert sum(isinstance(event, Started) for event in events) == 1
+            (start,) = [place for place, event in enumerate(events) if isinstance(event, Started)]
+            # a guest's answer that has begun may have to leave its slot to the owner, and then waits once more
+            for part in (events[:start], events[start:] if number % 3 else []):
+                places = [event.position for event in part if isinstance(event, Queued)]
+                assert places == sorted(places, reverse=True)
             assert isinstance(events[-1], Finished)
             ends[number] = text_of(events)
 
