@@ -41,7 +41,7 @@ from node.scan.detectors.weights import missing_parts
 
 QUICK, FULL = True, False
 LOAD = {
-    QUICK: {"every": 4, "prompts": 300, "foreign": 30, "chunkings": 3_000, "vault_chars": 300_000,
+    QUICK: {"every": 4, "prompts": 300, "foreign": 20, "chunkings": 3_000, "vault_chars": 300_000,
             "stall_chars": 10_000, "tasks": 0},
     FULL: {"every": 1, "prompts": 600, "foreign": 150, "chunkings": 3_000, "vault_chars": 2_000_000,
            "stall_chars": 100_000, "tasks": 8},
