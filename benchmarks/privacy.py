@@ -21,6 +21,7 @@ from fault_sweep import KINDS, SCENARIOS, sweep
 from guard_bench import guard_bench
 
 from benchmarks import privacy_answers
+from benchmarks.agentdojo import add_injection_rows
 from benchmarks.privacy_leaks import DATA, NOTHING, Row, count_leaks, load_rows, our_spans, presidio
 from benchmarks.privacy_prompts import LANGUAGES, Person, make_people, make_prompts, vault_values
 from benchmarks.privacy_wire import SMALL, labelled_leaks
@@ -235,6 +236,8 @@ def main() -> int:
     streaming(report, load)
     vault_speed(report, load)
     trio.run(measure, report, load)
+    if not given.quick:
+        add_injection_rows(report, quick=False)
     report.print(as_json=given.json)
     if not DATA.is_dir():
         print("The development sets are not beside this checkout: their rows are left out.", file=sys.stderr)
