@@ -45,7 +45,7 @@ class Carried(msgspec.Struct, frozen=True, array_like=True):
     def written(self) -> tuple[Labeled, ...]:
         """What was written so far, as parts of what leaves now: nobody's words but a model's."""
         return tuple(
-            Labeled(text, Confidentiality.PERSONAL, Integrity.UNTRUSTED, "answer", ())
+            Labeled(text, Confidentiality.PERSONAL, Integrity.UNTRUSTED, "model:answer", ())
             for text in (self.text, self.thought) if text
         )
 
