@@ -11,6 +11,7 @@ import trio
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from benchmarks.bank import add_bank_rows, judge, measure, part
+from benchmarks.languages import add_language_rows
 from benchmarks.learning import add_learning_rows
 from benchmarks.report import Report, options
 from benchmarks.time_expressions import add_time_rows
@@ -24,6 +25,7 @@ def main() -> None:
     for name in ("own", "others"):
         add_bank_rows(report, name, measure(trio.run(judge, part(name))))
     add_learning_rows(report)
+    add_language_rows(report)
     report.print(as_json=given.json)
     sys.exit(0 if report.ok else 1)
 

@@ -15,7 +15,7 @@ from node.agent.choice import Choosable, Chooser, Ranking, is_question, removes
 from node.agent.conversation import Conversation
 from node.agent.drafts import Draft, pick_choice
 from node.agent.errors import EmptyRequest, RequestTooLong
-from node.agent.events import Answered, EventSink
+from node.agent.events import Answered, EventSink, Status
 from node.agent.following import (
     corrected_slot,
     correction,
@@ -27,6 +27,7 @@ from node.agent.following import (
     wants_undo,
     with_name,
 )
+from node.agent.foreign import Foreign, understand
 from node.agent.gate import ACT_P, Band, Verdict
 from node.agent.heavy import Work, is_language, is_wordwork, lacks_means, needs_material, work_of
 from node.agent.planning import MOST_TOOLS, FreePlan
@@ -144,8 +145,20 @@ class Agent:
             return await self._undo(turn)
         if (words := correction(turn.request.text)) and (said := await self._correct(turn, words)):
             return said
-        text = with_name(turn.request.text, last_person(turn.conversation.history, turn.reader.book))
+        said_as = turn.request.text
+        if (foreign := understand(said_as)) and not turn.request.attachments:
+            if not foreign.english:
+                return await self._not_served(turn, foreign)
+            said_as = foreign.english
+            await turn.events.emit(Status(f"Read as English: {said_as}"))
+        text = with_name(said_as, last_person(turn.conversation.history, turn.reader.book))
         return await self._goals(replace(turn, request=replace(turn.request, text=text)), turn)
+
+    async def _not_served(self, turn: Turn, foreign: Foreign) -> Said:
+        """A request in another language that the agent can't read: a model's to answer, where it needs no tool."""
+        if not foreign.apology:
+            return await self._reasoner.think(turn, turn.request.text, ())
+        return plain(turn, foreign.apology, AnswerKind.DECLINED, f"{foreign.language} is served in part only")
 
     async def _undo(self, turn: Turn) -> Said:
         try:
