@@ -5,14 +5,18 @@ English comes first: a request that reads as English is left alone. Must not kno
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from node.agent.foreign_words import TONGUES, Tongue
 from node.privacy.language import foreign_language
 
-__all__ = ["Foreign", "understand"]
+__all__ = ["DateAgain", "Foreign", "understand"]
+
+DateAgain = Callable[[str], str | None]
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
+_BEFORE_DAY = re.compile(r"^(?:am|den|le|el|il)\s+")
 _QUOTES = str.maketrans({'"': "'", "\u201e": "'", "\u201c": "'", "\u201d": "'", "«": "'", "»": "'"})
 
 
@@ -29,11 +33,14 @@ class Foreign:
     apology: str = ""
 
 
-def understand(text: str) -> Foreign | None:
-    """The request in English words; None for a request in English, or a language that is not served."""
+def understand(text: str, date_again: DateAgain = lambda text: None) -> Foreign | None:
+    """The request in English words; None for a request in English, or a language that is not served.
+
+    date_again: a second opinion on words that should be a date; in English, or None.
+    """
     told = foreign_language(text)
     for tongue in TONGUES:
-        if english := _english(text, tongue):
+        if english := _english(text, tongue, date_again):
             return Foreign(tongue.name, english)
     for tongue in TONGUES:
         if told == tongue.name:
@@ -42,7 +49,7 @@ def understand(text: str) -> Foreign | None:
     return None
 
 
-def _english(text: str, tongue: Tongue) -> str:
+def _english(text: str, tongue: Tongue, date_again: DateAgain) -> str:
     said = " ".join(text.split()).rstrip(" ?.!")
     low = said.lower()
     if len(low) != len(said):
@@ -58,6 +65,10 @@ def _english(text: str, tongue: Tongue) -> str:
         if pattern.search(low):
             when, rest = _times(low, tongue)
             unknown = set(_WORD.findall(rest)) - tongue.filler
+            if not when or unknown:
+                words = " ".join(word for word in rest.split() if word.strip("¿?,.") not in tongue.filler)
+                day = date_again(_BEFORE_DAY.sub("", words)) if not when else None
+                return f"{question} on {day}" if day else ""
             return f"{question} {when}" if when and not unknown else ""
     return ""
 

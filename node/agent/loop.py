@@ -145,13 +145,13 @@ class Agent:
             return await self._undo(turn)
         if (words := correction(turn.request.text)) and (said := await self._correct(turn, words)):
             return said
-        said_as = turn.request.text
-        if (foreign := understand(said_as)) and not turn.request.attachments:
+        foreign = understand(text := turn.request.text, turn.reader.dates_at(self._parts.clock.now()))
+        if foreign and not turn.request.attachments:
             if not foreign.english:
                 return await self._not_served(turn, foreign)
-            said_as = foreign.english
-            await turn.events.emit(Status(f"Read as English: {said_as}"))
-        text = with_name(said_as, last_person(turn.conversation.history, turn.reader.book))
+            text = foreign.english
+            await turn.events.emit(Status(f"Read as English: {text}"))
+        text = with_name(text, last_person(turn.conversation.history, turn.reader.book))
         return await self._goals(replace(turn, request=replace(turn.request, text=text)), turn)
 
     async def _not_served(self, turn: Turn, foreign: Foreign) -> Said:

@@ -5,7 +5,7 @@ named, so that exactly this can be asked. Must not know vectors, gates, models o
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -15,6 +15,7 @@ from node.agent.readers.people import AddressBook, People, Unclear
 from node.agent.readers.phrases import phrase, quoted, trimmed
 from node.agent.readers.places import place
 from node.agent.readers.quantities import conversion, evaluate, expression
+from node.agent.readers.second_opinion import said_again
 from node.agent.readers.windows import Locale, When, read_when
 from node.agent.tools.registry import ArgValue, Param, ToolSpec
 
@@ -127,6 +128,9 @@ class SlotReader:
         earlier: what the request itself said about when; the answer adds to it."""
         param = spec.params[name]
         reading = self.read(text, now)
+        again = self.date_again(text, now) if param.reads in _TIMES and not reading.when.said else None
+        if again is not None:
+            reading = self.read(again, now)
         if earlier is not None and reading.when.said:
             reading = replace(reading, when=reading.when.over(earlier))
         named = param.reads == "names" or self._are_contacts(param, choices)
@@ -138,7 +142,18 @@ class SlotReader:
             marks = quoted(text)
             span = marks[0] if marks else trimmed(text, Span(0, len(text)))
             return _text_value(text, span, Origin.CHOSEN) if span else None
-        return self._value(spec, name, param, param.choices or tuple(choices), reading)
+        value = self._value(spec, name, param, param.choices or tuple(choices), reading)
+        if value is not None and again is not None:
+            return replace(value, span=None, source=f'your words: "{text.strip()}", read as {again}')
+        return value
+
+    def dates_at(self, now: datetime) -> Callable[[str], str | None]:
+        """date_again at this moment."""
+        return lambda text: self.date_again(text, now)
+
+    def date_again(self, text: str, now: datetime) -> str | None:
+        """A date that the own grammar does not read, said as it does; None when text is no date at all."""
+        return said_again(text, now, self.locale.zone, day_first=self.locale.day_first)
 
     def _value(
         self, spec: ToolSpec, name: str, param: Param, allowed: Sequence[str], reading: Reading,
@@ -192,6 +207,7 @@ class SlotReader:
             del values["title" if "text" in spec.required else "text"]
 
 
+_TIMES = frozenset({"window", "moment"})
 _READ_BY_CODE = frozenset({"expression", "value", "from_unit", "to_unit"})
 
 
