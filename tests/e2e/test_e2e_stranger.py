@@ -33,7 +33,7 @@ from node.net.host import Network
 from node.net.streams import PeerStream
 from protocol import canonical, names
 from protocol.errors import ChannelError
-from protocol.frames import inference, mail, pairing, query
+from protocol.frames import inference, mail, model, pairing, query, receipt
 from protocol.framing import FrameDecoder, encode_frame
 
 pytestmark = [pytest.mark.e2e, pytest.mark.model]
@@ -166,12 +166,13 @@ GRANTED = {mail.Ack, mail.Nack}
 """What answers a message: the one service that a friend has by default."""
 SERVED = {query.Answer, query.QueryEnd, inference.Accepted, inference.TokenFrame, inference.End, inference.Progress,
           inference.Usage, inference.ToolCallFrame, pairing.PairCard, pairing.PairAccept, pairing.ReplyCode,
-          pairing.ReplySecret, pairing.PairConfirm}
+          pairing.ReplySecret, pairing.PairConfirm, model.ModelOffer, model.ModelChunk, model.ModelEnd}
 """What a node says when it does what was asked."""
 
 
-QUIET_S = {names.LINK: 0.4, names.MAIL: 0.4, names.PAIR: 5.0, names.INFER: 5.0, names.QUERY: 5.0}
-"""How long nothing may come before a stream counts as silent; the last three end by themselves once refused."""
+QUIET_S = {names.LINK: 0.4, names.MAIL: 0.4, names.PAIR: 5.0, names.INFER: 5.0, names.QUERY: 5.0, names.MODEL: 5.0,
+           names.RECEIPT: 5.0}
+"""How long nothing may come before a stream counts as silent; all but the first two end by themselves once refused."""
 
 
 async def say_everything(pair: Pair) -> dict[tuple[str, str], list[type]]:
@@ -248,6 +249,10 @@ async def test_a_friend_can_send_messages_and_nothing_else_with_any_frame(pair: 
     assert heard[names.QUERY, "query"] == [query.QueryRefused]
     for name in ("request", "request_bare", "request_tokens"):
         assert heard[names.INFER, name] == [inference.Refused]
+    assert heard[names.MODEL, "request"] == [model.ModelRefused]
+    # what it was served while it was the owner's own device it may have receipts for
+    assert {kind for (protocol, _), kinds in heard.items() if protocol == names.RECEIPT for kind in kinds} <= {
+        receipt.Receipt, receipt.ReceiptsEnd}
     assert all(kinds == [] or kinds == [pairing.PairRefused] for (protocol, _), kinds in heard.items()
                if protocol == names.PAIR)
     assert {kind for (protocol, _), kinds in heard.items() if protocol == names.MAIL for kind in kinds} <= GRANTED
