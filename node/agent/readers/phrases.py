@@ -27,6 +27,7 @@ _POLITE = re.compile(
     r"thank\s+you|for\s+me)\s*[.!?]*$",
     re.IGNORECASE,
 )
+_TO = re.compile(r"(?:me\s+)?to\s+(?=\w)", re.IGNORECASE)
 _EDGE = " \t\n,;:.!?-–"
 _LEFTOVER_END = re.compile(r"[\s,]+(?:on|at|in|for|by|from|with|and|to|the|this|next|until|before|after|around|"
                            r"about)\s*$", re.IGNORECASE)
@@ -172,5 +173,6 @@ def phrase(text: str, kind: str, cut: Sequence[Span]) -> Span | None:
     patterns, cuts = PHRASES[kind]
     for pattern in patterns:
         if (match := pattern.search(text)) and (span := trimmed(text, Span(*match.span("x")), cut if cuts else ())):
-            return span
+            lead = _TO.match(span.of(text)) if kind == "reminder" else None
+            return Span(span.start + lead.end(), span.end) if lead else span
     return None
