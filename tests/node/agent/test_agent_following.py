@@ -125,9 +125,8 @@ async def test_undo_takes_the_last_write_back_and_says_when_there_is_none(one: W
 
 async def test_a_message_that_was_sent_cannot_be_taken_back_and_it_is_said(one: World) -> None:
     answers = await talk(one, "tell Dana I am late", "undo")
-    assert (answers[1].kind, answers[1].text) == (
-        AnswerKind.STOPPED, "A message that was sent can't be taken back.",
-    )
+    assert answers[1].kind is AnswerKind.STOPPED
+    assert answers[1].text.startswith("A message that was sent can't be taken back.")
 
 
 async def test_a_question_is_dropped_by_a_friendly_no(one: World) -> None:
