@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -57,6 +57,8 @@ def _endpoint(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
         try:
             await take_body(request)
             result = await handler(request)
+        except ClientDisconnect:     # hung up before its request was whole: nothing was done, nobody to tell
+            return Response(status_code=400)
         except Exception as error:
             view = describe_failure(error)
             if view.code == "bug":

@@ -18,9 +18,10 @@ from node.api.services import Services
 from node.api.streaming import EventStream
 from node.errors import Locked
 
-__all__ = ["Counter", "Handler", "Row", "read_body", "reply", "take_body", "whole_number"]
+__all__ = ["Counter", "Handler", "Row", "read_body", "reply", "row_number", "take_body", "whole_number"]
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
+MOST_ROWS = 2**63 - 1   # the database's largest whole number
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +93,13 @@ def read_body(request: Request, type_: type[T]) -> T:
         return msgspec.json.decode(request.state.body or b"{}", type=type_)
     except msgspec.DecodeError as error:
         raise UsageFault(f"the request is not understood: {error}") from None
+
+
+def row_number(number: int) -> int:
+    """A number from a path that the store can look up; raises UsageFault."""
+    if number > MOST_ROWS:
+        raise UsageFault("no entry has such a number")
+    return number
 
 
 def whole_number(text: str | None, default: int) -> int:

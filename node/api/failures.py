@@ -3,6 +3,7 @@
 Unknown exceptions become exit code 70 with no text of their own: an exception's text may hold personal data.
 """
 
+from node.agent.tools.errors import ToolError
 from node.api.questions import NoSuchQuestion
 from node.api.views import CommandError
 from node.errors import KithError
@@ -46,6 +47,9 @@ def describe_failure(error: Exception) -> CommandError:
     if isinstance(error, ProtocolError):
         text = str(error) or (type(error).__doc__ or "").strip()
         return CommandError(code=error.code, message=text, hint=error.hint, exit_code=5)
+    if isinstance(error, ToolError):     # what the owner's own tool refuses, such as to undo a message that was sent
+        text = str(error) or (type(error).__doc__ or "").strip()
+        return CommandError(code=error.code, message=text, hint=error.hint, exit_code=1)
     if isinstance(error, NoSuchQuestion):
         return CommandError(
             code="no_such_question", message=str(error), hint="It may have timed out; ask again.", exit_code=1

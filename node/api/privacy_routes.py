@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
-from node.api.exchange import Counter, Row, read_body, whole_number
+from node.api.exchange import Counter, Row, read_body, row_number, whole_number
 from node.api.failures import UsageFault
 from node.api.privacy_ports import LevelChange
 
@@ -47,7 +47,7 @@ class PrivacyRoutes:
         )
 
     async def ledger_entry(self, request: Request) -> Any:
-        return await self._at.part("ledger").entry(request.path_params["id"])
+        return await self._at.part("ledger").entry(row_number(request.path_params["id"]))
 
     async def audit(self, _: Request) -> Any:
         return await self._at.part("auditing").look()
@@ -59,7 +59,7 @@ class PrivacyRoutes:
         return await self._at.part("privacy").set(read_body(request, LevelChange))
 
     async def allow_again(self, request: Request) -> Any:
-        return await self._at.part("privacy").allow_again(request.path_params["number"])
+        return await self._at.part("privacy").allow_again(row_number(request.path_params["number"]))
 
     async def ledger_verify(self, request: Request) -> Any:
         return await self._at.part("ledger").verify(read_body(request, LedgerCheck).peer)

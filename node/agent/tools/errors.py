@@ -61,4 +61,4 @@ class CannotUndo(ToolError):
     """What was done can't be taken back."""
 
     code = "cannot_undo"
-    hint = ""
+    hint = "Correct it in another message: kith send PEER TEXT"

@@ -4,6 +4,7 @@ import importlib
 
 import pytest
 
+from node.agent.tools import errors as tool_errors
 from node.api.failures import INFERENCE_EXIT, describe_failure
 from offload.errors import NoModel, OffloadError
 from offload.model_errors import HubUnreachable, NoRoom
@@ -31,6 +32,14 @@ def test_exit_codes_that_scripts_look_at():
              for error in (NoModel, NoRoom, HubUnreachable, OutsideRefused, UpstreamRefused)}
     assert codes == {"no_model": 7, "no_room": 1, "hub_unreachable": 5, "outside_refused": 4, "upstream_refused": 1}
     assert set(INFERENCE_EXIT) <= {error.code for error in leaves()}
+
+
+@pytest.mark.parametrize("name", sorted(set(tool_errors.__all__) - {"BadArgument", "AmbiguousName", "ToolError"}))
+def test_what_a_tool_refuses_is_no_bug(name):
+    """Such as to undo a message that was sent: said in the tool's words, to the owner alone."""
+    error = getattr(tool_errors, name)("It was sent.")
+    view = describe_failure(error)
+    assert (view.code, view.message, view.exit_code) == (error.code, "It was sent.", 1) and view.hint
 
 
 def test_an_unknown_exception_shows_nothing_of_itself():

@@ -54,6 +54,11 @@ class FakeNode:
         self.stopped = True
 
 
+class FakeLedger:
+    async def entry(self, entry_id: int) -> dict[str, int]:
+        return {"entry_id": entry_id}
+
+
 class FakePeers:
     async def all(self) -> list[PeerView]:
         return []
@@ -155,6 +160,30 @@ async def test_a_malformed_request_is_a_usage_error(api, body):
     _, _, path = api
     status, view = await in_thread(raw_post, path, "/v1/ask", body, "kith")
     assert status == 400 and json.loads(view)["code"] == "usage"
+
+
+@pytest.mark.parametrize("number", [2**63, 10**30])
+async def test_a_number_that_no_row_can_have_is_a_usage_error(api, number):
+    services, _, path = api
+    services.ledger = FakeLedger()
+    with pytest.raises(CommandFailure) as failure:
+        await in_thread(NodeClient(path).get, f"/v1/ledger/{number}")
+    assert failure.value.code == "usage" and failure.value.exit_code == 2
+    assert await in_thread(NodeClient(path).get, f"/v1/ledger/{2**63 - 1}") == {"schema": 1, "entry_id": 2**63 - 1}
+
+
+async def test_a_client_that_hangs_up_in_its_request_ends_nothing_else(api, caplog):
+    _, _, path = api
+
+    def hang_up():
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+            client.sendall(b"POST /v1/messages HTTP/1.1\r\nHost: kith\r\nContent-Length: 100\r\n\r\nhalf")
+
+    for _ in range(20):     # with Hypercorn's own loop, which ends with its first connection that fails, one was enough
+        await in_thread(hang_up)
+        assert (await in_thread(NodeClient(path).get, "/v1/status"))["name"] == "phone"
+    assert not caplog.records
 
 
 async def test_another_host_name_is_refused(api):
