@@ -4,7 +4,7 @@ The model that began goes on where there is one; another one only when there is 
 know how a machine is asked, how text is shown, or where anything is kept.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -27,7 +27,7 @@ from offload.refusals import break_in_words
 from offload.router import Choice, JobNeeds, LocalView, PeerCandidate, choose
 from protocol.errors import ChannelError
 
-__all__ = ["Course", "PeersNow", "Places", "ThinkFailed", "Unasked", "could_go_on"]
+__all__ = ["Course", "PeersNow", "Places", "ThinkFailed", "Unasked", "asked_again", "could_go_on"]
 
 MOST_REFUSALS = 2  # of peers, before one of them wrote
 MOST_BREAKS = 8  # at peers; after that the answer is finished here
@@ -109,6 +109,11 @@ def could_go_on(places: Places, peer: PeerCandidate, digest: str) -> bool:
     return choose(needs, LocalView("", None), (peer,), mode=places.mode()).where == "peer"
 
 
+def asked_again(peers: Sequence[PeerCandidate], place: str) -> tuple[PeerCandidate, ...]:
+    """The peers, where the one that the owner named is asked whatever it said a moment ago."""
+    return tuple(replace(peer, refused_lately="") if peer.peer_id == place else peer for peer in peers)
+
+
 class Course:
     """One answer from its first machine to its last."""
 
@@ -161,7 +166,8 @@ class Course:
         read_in_clear = self._answer.has_begun and self._answer.carried is None
         if self._only_here or read_in_clear:
             return ()
-        return tuple(peer for peer in self._at.peers.candidates() if peer.peer_id not in self._barred)
+        peers = tuple(peer for peer in self._at.peers.candidates() if peer.peer_id not in self._barred)
+        return peers if self._answer.has_begun else asked_again(peers, self._needs.place)
 
     async def _wait(self) -> Choice | None:
         """Somebody who can go on, when there is one in time."""

@@ -12,7 +12,7 @@ from typing import Protocol
 import trio
 
 from node.agent.ports import AUTO, LOCAL, ThinkJob, ThinkResult
-from node.daemon.course import LOOK_EVERY_S, Course, PeersNow, Places, ThinkFailed, Unasked, could_go_on
+from node.daemon.course import LOOK_EVERY_S, Course, PeersNow, Places, ThinkFailed, Unasked, asked_again, could_go_on
 from node.daemon.delivery import Delivery, Keep
 from node.daemon.hedging import best_places, race
 from node.daemon.legs import Legs, OpenChannel, PeersAtWork
@@ -133,8 +133,8 @@ class Thinker:
         Raises UnknownPeer, AmbiguousPeer.
         """
         needs = self._needs(job)
-        return needs, choose(
-            needs, await self._places.here(), self._peers.candidates(), mode=self._places.mode())
+        peers = asked_again(self._peers.candidates(), needs.place)
+        return needs, choose(needs, await self._places.here(), peers, mode=self._places.mode())
 
     async def _see_through(
         self, answer: UnderWay, needs: JobNeeds, keeper: AnswerKeeper | None, ask: ConsentAsker | None,

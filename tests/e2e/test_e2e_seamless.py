@@ -65,7 +65,7 @@ class Reader:
                         act()
         except CommandFailure as failure:
             self.failure = failure
-        assert acted, "the answer was too short for the test"
+        assert acted, f"the answer was too short for the test: {self.failure} {self.answer} {self.notes}"
         return self
 
     def go_on(self) -> "Reader":
@@ -129,7 +129,8 @@ def test_a_frozen_provider_is_left_and_the_answer_goes_on(house: Household, what
     try:
         answer = reader.read(40, frozen(house, process)).whole()
     finally:
-        process.send_signal(signal.SIGCONT)
+        with contextlib.suppress(psutil.NoSuchProcess):     # a worker that says nothing is replaced by its node
+            process.send_signal(signal.SIGCONT)
     assert ran_on(answer) == ["home-pc", "phone"]
     assert "home-pc stopped in mid-answer" in answer["reason"]
     if what == "worker":

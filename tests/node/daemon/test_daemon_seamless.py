@@ -155,6 +155,16 @@ async def test_a_named_peer_that_stays_away_is_no_clean_end(autojump_clock: obje
     assert house.providers[1].engine.requests == []
 
 
+async def test_a_named_peer_is_asked_whatever_it_said_a_moment_ago(autojump_clock: object) -> None:
+    house = await House.build("alpha", here="beta")
+    async with house.open():
+        one = house.providers[0]
+        one.refused, one.refused_until_s = "nothing moved for 3 seconds", 3600.0
+        unnamed = await house.think()
+        named = await house.think(place="home-pc")
+    assert (unnamed.ran_on, named.ran_on) == ("phone", "home-pc")
+
+
 async def test_an_answer_that_began_here_goes_on_at_home_when_it_is_back(autojump_clock: object) -> None:
     house = await House.build("alpha", here="alpha")
     house.providers[0].connected = False
