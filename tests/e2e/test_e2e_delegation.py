@@ -262,7 +262,7 @@ def test_a_worker_that_dies_costs_nobody_the_answer(house: Household, where: str
 # ------------------------------------------------------------ kill -9 of a node
 
 @pytest.mark.soak
-@pytest.mark.parametrize("number", range(rounds(20, 3)))
+@pytest.mark.parametrize("number", range(rounds(20, 2)))
 def test_kill_9_in_mid_answer(house: Household, number: int) -> None:
     """Either side, at a random instant: the other one survives and says what happened; after a restart all is well."""
     chance = random.Random(f"mid-answer {number}")
