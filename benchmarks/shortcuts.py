@@ -150,18 +150,24 @@ def _is_json(text: str) -> bool:
 
 
 async def drafts(report: Report, ours: Ours, theirs: CppServer | None, load: dict[str, int]) -> None:
-    """Copies and free text, drafted and not; the prompt is in the cache."""
+    """Copies and free text, drafted and not, of one principal: both go on from the same cells of the cached prompt.
+
+    Where a text was read decides about its last bits as much as drafts do: so one more reads it at another place.
+    """
     for kind, prompts, bound in (
         ("copies", COPIES[:load["copies"]] * load["repeats"], 1.25),
         ("free text", FREE[:load["frees"]] * load["repeats"], 0.97),
     ):
         costs = {True: Cost(), False: Cost()}
-        other = Cost()
+        elsewhere, other = Cost(), Cost()
         for number, prompt in enumerate(prompts):
             for drafted in (True, False) if number % 2 else (False, True):
-                more = {"chat": True, "principal": f"peer-{kind}-{drafted}", "shortcuts": drafted}
+                more = {"chat": True, "principal": f"peer-{kind}", "shortcuts": drafted}
                 await ours.ask(Cost(), ours.request(prompt, max_tokens=1, **more))
                 await ours.ask(costs[drafted], ours.request(prompt, max_tokens=load["tokens"], **more))
+            more = {"chat": True, "principal": f"peer-{kind}-elsewhere", "shortcuts": False}
+            await ours.ask(Cost(), ours.request(prompt, max_tokens=1, **more))
+            await ours.ask(elsewhere, ours.request(prompt, max_tokens=load["tokens"], **more))
             if theirs is not None:
                 chat = ("<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face"
                         f"<|im_end|>\n<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n")
@@ -176,6 +182,8 @@ async def drafts(report: Report, ours: Ours, theirs: CppServer | None, load: dic
         report.add(f"{kind}: tokens a decode, drafted", costs[True].tokens / costs[True].decodes, "")
         same = sum(a == b for a, b in zip(costs[True].texts, costs[False].texts, strict=True))
         report.add(f"{kind}: same text drafted and not", same / len(prompts), "")
+        same = sum(a == b for a, b in zip(costs[False].texts, elsewhere.texts, strict=True))
+        report.add(f"{kind}: same text undrafted, the prompt read at another place", same / len(prompts), "")
         if theirs is not None:
             report.add(f"{kind}: tokens a CPU second, drafted, against the server", costs[True].tokens / with_s, "1/s",
                        baseline=other.tokens / sum(other.cpu_s))

@@ -108,9 +108,9 @@ class Answer:
             stuck = self._loop.feed(token)
             last = advance.ended and place == len(advance.tokens)
             if self._output.stopped or last:
-                return self._end("stop", advance.tokens[:place], shown)
+                return self._end("length" if advance.hurried else "stop", advance.tokens[:place], shown)
             if stuck:
-                return self._end("loop", advance.tokens[:place], shown)
+                return self._end_loop(advance.tokens, place, shown)
             if self._new >= self.most_new:
                 return self._end("length", advance.tokens[:place], shown)
         if advance.ended:
@@ -143,6 +143,16 @@ class Answer:
     def close(self) -> None:
         """Free the writer."""
         self._writer.close()
+
+    def _end_loop(self, tokens: tuple[int, ...], place: int, shown: Shown) -> list[Piece | ToolCall]:
+        """Got stuck at this place. What must have an end gets its shortest one, where there is room for that."""
+        rest = (*tokens[place:], *self._writer.ending())
+        if len(rest) == len(tokens) - place or len(rest) > self.most_new - self._new:
+            return self._end("loop", tokens[:place], shown)
+        for token in rest:
+            shown += self._fresh(self._output.show(token))
+        self._new += len(rest)
+        return self._end("loop", (*tokens[:place], *rest), shown)
 
     def _end(self, reason: FinishReason, tokens: tuple[int, ...], shown: Shown) -> list[Piece | ToolCall]:
         shown += self._fresh(self._output.finish(cut=reason != "stop"))

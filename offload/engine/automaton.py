@@ -62,6 +62,7 @@ class Automaton:
     def __init__(self, root: Node) -> None:
         self._states: dict[frozenset[_Way], State] = {}
         self._held = 0
+        self._least: dict[_Part, int] = {}
         self.start = self._state(frozenset(((_compile(root, {}), 0, None),)))
 
     def walk(self, state: State, data: bytes) -> State | None:
@@ -84,6 +85,23 @@ class Automaton:
             must.append(byte)
             state = following
         return bytes(must)
+
+    def ending(self, state: State) -> bytes:
+        """The fewest bytes with which the text can end from here, each time the same ones."""
+        last = bytearray()
+        while not state.may_end:
+            mask = min(state.edges, key=lambda edge: (_fewest(edge[1], self._least), edge[0] & -edge[0]))[0]
+            byte = (mask & -mask).bit_length() - 1
+            following = self.walk(state, bytes((byte,)))
+            if following is None:
+                break
+            last.append(byte)
+            state = following
+        return bytes(last)
+
+    def fewest(self, state: State) -> int:
+        """How many bytes those are."""
+        return 0 if state.may_end else 1 + min(_fewest(way, self._least) for _, way in state.edges)
 
     @staticmethod
     def done(state: State) -> bool:
@@ -139,6 +157,38 @@ def _expand(way: _Way, edges: list[tuple[int, _Way]], seen: set[_Way]) -> bool:
                 count = done + 1 if most is not None else min(done + 1, least)
                 may_end |= _expand((inner, 0, (part, count, rest)), edges, seen)
             return may_end
+
+
+def _fewest(way: _Way, known: dict[_Part, int]) -> int:
+    """The fewest bytes with which this way comes to its end."""
+    total = 0
+    while way is not None:
+        part, done, way = way
+        match part:
+            case _Row(parts=parts):
+                total += sum(_least(inner, known) for inner in parts[done:])
+            case _Times(part=inner, least=least):
+                total += max(0, least - done) * _least(inner, known)
+            case _:
+                total += _least(part, known)
+    return total
+
+
+def _least(part: _Part, known: dict[_Part, int]) -> int:
+    """The length of its shortest text."""
+    found = known.get(part)
+    if found is None:
+        match part:
+            case _Byte():
+                found = 1
+            case _Row(parts=parts):
+                found = sum(_least(inner, known) for inner in parts)
+            case _Choice(options=options):
+                found = min(_least(option, known) for option in options)
+            case _Times(part=inner, least=least):
+                found = least * _least(inner, known) if least else 0
+        known[part] = found
+    return found
 
 
 def _compile(node: Node, known: dict[int, _Part]) -> _Part:

@@ -105,6 +105,10 @@ class DraftWriter:
         """Others wrote these."""
         self._lookup.add(tokens)
 
+    def ending(self) -> tuple[int, ...]:
+        """None: free words may end anywhere."""
+        return ()
+
     def stay_plain(self) -> None:
         """Draft no more."""
         self._plain = True

@@ -7,6 +7,9 @@ Three seams keep the tokens as a model would choose them:
   forced token is looked at too, and that token replaced when the choice there is a longer one;
 - end: forced text up to the end of the language is not decoded at all, and no end token is ever sampled.
 
+An answer always comes to an end of its language if there is one within its room: before a choice would make even the
+shortest end too long, that one is written.
+
 Must not know requests, batches or schemas.
 """
 
@@ -23,6 +26,7 @@ from offload.errors import BadPrompt
 __all__ = ["JumpWriter", "TokenChooser", "Words"]
 
 _LONGEST_JUMP = 48      # tokens in one decode; the rest follows in the next ones
+_SPARE_TOKENS = 4       # forced text may become more tokens in two parts than in one
 _PART_OF_A_CHARACTER = re.compile("[\udc80-\udcf7]")      # bytes above are markers (formats/marker_tokens.py)
 
 
@@ -93,6 +97,9 @@ class JumpWriter:
         after = self._rule.state
         if self._rule.done:
             return Advance((*shown, token), surplus=surplus, ended=True)
+        if not self._fits(after, left - len(shown) - 1) and self._fits(before, left - len(shown), spare=0):
+            self._rule.state = before
+            return Advance((*shown, *self.ending()), surplus=surplus, ended=True, hurried=True)
         must = self._must(after)
         ids = self._split(self._words.piece(token), must)
         if not ids:
@@ -119,6 +126,10 @@ class JumpWriter:
 
     def skip(self, tokens: Sequence[int]) -> None:
         """Nothing is written in its place."""
+
+    def ending(self) -> tuple[int, ...]:
+        """What is forced already and the shortest end behind it."""
+        return (*self._forced, *(self._shortest(self._rule.state) or ()))
 
     def stay_plain(self) -> None:
         """Leave tails as they are from now on."""
@@ -157,6 +168,16 @@ class JumpWriter:
             return token
         self._rule.state = stand
         return None
+
+    def _fits(self, state: State, left: int, spare: int = _SPARE_TOKENS) -> bool:
+        """Whether the shortest end fits in so many tokens. spare: so many fewer."""
+        if self._rule.automaton.fewest(state) <= left - spare:      # no token is shorter than a byte
+            return True
+        ids = self._shortest(state)
+        return ids is not None and len(ids) <= left - spare
+
+    def _shortest(self, state: State) -> list[int] | None:
+        return self._split(b"", self._rule.automaton.ending(state))
 
     def _must(self, state: State) -> bytes:
         return self._rule.automaton.forced(state) if self._jumps else b""

@@ -2,8 +2,8 @@
 
 Only sequences of one space (a principal, and the adapter they were read with) are ever looked at for a prompt of that
 space: a shared memory would tell one principal, by timing, what another one asked. Cells that two sequences share count
-once. A model whose state can't be cut (recurrent, hybrid) goes back to checkpoints instead. What was not needed for a
-while is parked outside the context, where no decode has to look past it. Must not know batches, text or the pipe.
+once. A model whose state can't be cut (recurrent, hybrid) goes back to checkpoints instead. What was not needed lately
+is parked outside the context, where no decode looks past it. Must not know batches, text or the pipe.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ _NOBODY: Space = ("", "")
 _MOST_CHECKPOINTS = 4       # of one sequence; each holds the whole recurrent state
 _WORTH_TOKENS = 50          # reading so many anew costs more than a file
 _WORTH_PARKED_TOKENS = 8
-_PARK_AFTER_DECODES = 24    # with an answer at work; a turn of the same conversation often comes sooner
+_PARK_AFTER_DECODES = 24    # of others; a turn of the same conversation often comes sooner
 _CHECKPOINT_BUDGET_BYTES = 256 * 1024 * 1024
 
 
@@ -101,7 +101,6 @@ class Memory:
         self._remember = remember
         self._files = files
         self._parking = Parking(parking_bytes if remember else 0)
-        self._decodes = 0
         self._trees: dict[Space, PrefixTree[Slot]] = {}
         self._origins = count(1)
         self._clock = count(1)
@@ -156,6 +155,8 @@ class Memory:
         donor, keep = self.best(answer.space, answer.prompt, answer.looks)
         if self._recall(answer, keep, committed_cells):
             donor, keep = self.best(answer.space, answer.prompt, answer.looks)
+        if not any(self.busy()):
+            self._tidy(donor)
         slot = self._claim(answer, donor, keep, committed_cells)
         if slot is None and donor is not None and donor.answer is None:
             slot = self._claim(answer, donor, keep, committed_cells, cut=True)
@@ -190,7 +191,7 @@ class Memory:
 
     def release(self, slot: Slot) -> None:
         """The answer is over or rests; what was read stays for the next prompt of its space."""
-        slot.used, slot.idle_from = next(self._clock), self._decodes
+        slot.used, slot.idle_from = next(self._clock), self._context.decodes
         slot.answer = None
         if not self._remember or slot.space == _NOBODY:
             self.forget(slot)
@@ -214,16 +215,6 @@ class Memory:
             self._let_go(slot)
         return bool(idle)
 
-    def tidy(self) -> None:
-        """After a decode: park one idle sequence that was in its way and has not been needed for a while."""
-        self._decodes += 1
-        for slot in self.idle():
-            if slot.tokens and self._decodes - slot.idle_from >= _PARK_AFTER_DECODES:
-                alone = self.used_cells() - self.used_cells({slot: 0})
-                shared = len(slot.tokens) - alone       # parked, they would take room a second time
-                if alone >= max(_WORTH_PARKED_TOKENS, shared) and self._park(slot):
-                    return
-
     def forget_principal(self, principal: str) -> None:
         """Empty the slots of a principal; those with an answer at work once it is over."""
         self._parking.forget(principal)
@@ -241,6 +232,18 @@ class Memory:
         return any(self._save(slot) for slot in reversed(self.idle())) or any(map(self._save_parked, self._parking))
 
     # -- inside
+
+    def _tidy(self, spared: Slot | None) -> None:
+        """Park the idle sequences that were not needed for a while, but for the one that is about to be.
+
+        Only while nobody is at work: tokens go into the first free cells and cells are added up in their order, so that
+        cells which become free in front of an answer change the last bits of what it writes later.
+        """
+        for slot in self.idle():
+            alone = self.used_cells() - self.used_cells({slot: 0})     # parked, shared ones would take room twice
+            rested = slot is not spared and self._context.decodes - slot.idle_from >= _PARK_AFTER_DECODES
+            if rested and alone >= max(_WORTH_PARKED_TOKENS, len(slot.tokens) - alone):
+                self._park(slot)
 
     def _save(self, slot: Slot) -> bool:
         if self._files is None or self._files.missing(slot.space, slot.tokens) < _WORTH_TOKENS:
@@ -284,7 +287,7 @@ class Memory:
         if contents is None or not self._context.load(slot.sequence, contents.state):
             return False
         slot.tokens = list(found.tokens)
-        slot.space, slot.used, slot.idle_from = found.space, next(self._clock), self._decodes
+        slot.space, slot.used, slot.idle_from = found.space, next(self._clock), self._context.decodes
         slot.checkpoints = [Checkpoint(position, state) for position, state in contents.checkpoints]
         self.note(slot)
         return True

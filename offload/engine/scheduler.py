@@ -137,7 +137,6 @@ class Scheduler:
         for slot, added in batch:
             if slot.row >= 0 and slot.answer is not None:
                 events += self._sample(slot, slot.answer, len(added))
-        self._memory.tidy()
         if read:
             self._pace.learn(company, read, self._now_s() - begun_s)
         return events

@@ -108,6 +108,12 @@ class TurnWriter:
             if not self._must and not self._holds:
                 self._look_up()
 
+    def ending(self) -> tuple[int, ...]:
+        """What completes a call or an answer under the rule."""
+        if not self._holds or self._held is None or self._must:
+            return ()
+        return (*self._beside, *self._held.ending())
+
     def stay_plain(self) -> None:
         """The memory takes nothing back."""
         self._free.stay_plain()

@@ -18,7 +18,8 @@ class Advance:
 
     tokens: the answer's next ones. feed: what to decode next: the last of `tokens`, and maybe some that are not yet
     part of the answer. looks: how many rows at the end of the feed are wanted. surplus: how many tokens at the end of
-    what was just decoded are to be taken out of the memory again. ended: nothing may follow.
+    what was just decoded are to be taken out of the memory again. ended: nothing may follow. hurried: it had to come to
+    its end, for want of room.
     """
 
     tokens: tuple[int, ...] = ()
@@ -26,6 +27,7 @@ class Advance:
     looks: int = 1
     surplus: int = 0
     ended: bool = False
+    hurried: bool = False
 
 
 class NextToken(Protocol):
@@ -69,6 +71,10 @@ class Writer(Protocol):
         """These were written in its place, behind its last ones."""
         ...
 
+    def ending(self) -> tuple[int, ...]:
+        """The tokens that complete the answer at once, where it must have an end; they need not be decoded."""
+        ...
+
     def stay_plain(self) -> None:
         """The memory took nothing back: never again ask for that."""
         ...
@@ -101,6 +107,10 @@ class PlainWriter:
 
     def skip(self, tokens: Sequence[int]) -> None:
         """Its sampler looks at rows only."""
+
+    def ending(self) -> tuple[int, ...]:
+        """None: free words may end anywhere."""
+        return ()
 
     def stay_plain(self) -> None:
         """It is."""

@@ -317,3 +317,27 @@ def test_the_same_language_as_gbnf() -> None:
         'r3 ::= ""\n')
     shared = Row((Text("a"), Times(Text("b"), 1, None)))
     assert to_gbnf(Choice((shared, shared))) == 'root ::= r0 | r0\nr0 ::= "a" r1\nr1 ::= "b"{1,}\n'
+
+
+@given(st.integers(0, 10_000), st.integers(0, 200))
+@settings(max_examples=60, deadline=None)
+def test_the_shortest_end_ends_the_text_and_none_is_shorter(seed: int, cut: int) -> None:
+    machine = automaton(CALL)
+    text = any_text(machine, seed)
+    state = machine.walk(machine.start, text[:cut])
+    assert state is not None
+    end = machine.ending(state)
+    assert machine.fewest(state) == len(end) <= len(text[cut:])
+    assert takes(machine, text[:cut] + end)
+    json.loads(text[:cut] + end)
+
+
+def test_shortest_ends_worked_out_by_hand() -> None:
+    machine = automaton({"type": "object", "required": ["a", "b"], "properties": {
+        "a": {"type": "array", "items": {"type": "string", "minLength": 2}, "minItems": 1}, "b": {"type": "null"}}})
+    for begun, end in (("", '{"a": ["  "], "b": null}'), ('{"a": ["x', ' "], "b": null}'),
+                       ('{"a": ["xyz', '"], "b": null}'), ('{"a": ["xy", ', '"  "], "b": null}'),
+                       ('{"a": ["xy"], "b": nu', "ll}"), ('{"a": ["xy"], "b": null}', "")):
+        state = machine.walk(machine.start, begun.encode())
+        assert state is not None
+        assert machine.ending(state).decode() == end

@@ -157,7 +157,9 @@ def test_it_never_goes_beyond_its_limit_nor_leaves_the_memory_behind(left: int) 
     text = '{"city": "Rome", "unit": "celsius"}'
     context = wanting(words, text)
     tokens = write(writer(words, CITY), context, left=left)
-    assert text.startswith(words.text_of(tokens[:left]))
+    written = words.text_of(tokens[:left])
+    assert len(tokens) <= left or text.startswith(written), "what was forced together may be cut"
+    assert text.startswith(written) or json.loads(written)["unit"]
     assert len(context.memory) - 1 <= left
 
 
@@ -199,3 +201,36 @@ def test_whatever_the_vocabulary_and_the_wishes_the_answer_is_valid_and_the_memo
         value = json.loads(words.text_of(tokens))
         assert {"a", "b"} <= set(value) <= {"a", "n", "b", "c"}
         assert context.decodes <= len(tokens) + 1
+
+
+@pytest.mark.parametrize("jumps", [True, False])
+def test_it_comes_to_an_end_within_any_room_that_the_shortest_text_fits_in(jumps: bool) -> None:
+    """A model that never closes its string, and one that makes every list longer."""
+    words = PieceWords()
+    lists = {"type": "object", "required": ["names", "city"], "properties": {
+        "names": {"type": "array", "items": NAME}, "city": {"type": "string"}}}
+    for schema, shortest, wish in ((CITY, '{"city": "", "unit": "celsius"}', b"a"),
+                                   (lists, '{"names": [], "city": ""}', b", {")):
+        for room in range(len(shortest) + 4, len(shortest) + 70, 3):
+            context = WantingContext(words, lambda _seen, wish=wish: [*wish, END])  # type: ignore[misc]
+            tokens = write(writer(words, schema, jumps=jumps), context, left=room)
+            assert len(tokens) <= room
+            json.loads(words.text_of(tokens))
+
+
+def test_the_shortest_end_is_known_at_any_place_also_behind_what_is_forced() -> None:
+    words = PieceWords()
+    text = '{"city": "Rome", "unit": "celsius"}'
+    for stop in range(1, 7):
+        jumper, context = writer(words, CITY), wanting(words, text)
+        written = list(jumper.begin(200))
+        rows, tokens = context.decode([*PROMPT, *written]), []
+        for _ in range(stop):
+            advance = jumper.advance(cast("Context", context), rows[-jumper.looks:], 200)
+            tokens += advance.tokens
+            if advance.ended:
+                break
+            rows = context.decode(list(advance.feed))
+        else:
+            tokens += jumper.ending()
+        json.loads(words.text_of(tokens))

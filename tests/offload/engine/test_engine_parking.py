@@ -53,7 +53,9 @@ def test_what_was_not_needed_for_a_while_leaves_the_context_and_comes_back_whole
     held = len(TALK) + 2
     assert cells(context) == held
     ask(machine, answer("other", [90] * 5, LONG, most=40, who="peer-1"))
-    assert cells(context) == 5 + len(LONG) - 1     # the talk is parked
+    assert cells(context) == held + 5 + len(LONG) - 1       # nothing moves while somebody is at work
+    ask(machine, answer("third", [91] * 5, [2], who="peer-2"))
+    assert cells(context) == 5 + len(LONG) - 1 + 6      # the talk is parked
     assert cached(ask(machine, answer("next", [*TALK, 2, 3, 99], [4]))) == {"next": held}
     assert cells(context) >= held
 
