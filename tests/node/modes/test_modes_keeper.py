@@ -55,7 +55,7 @@ class Scene:
 @pytest.fixture
 def clock(autojump_clock: trio.testing.MockClock) -> trio.testing.MockClock:
     # a look is a real thread: time may only jump when it is done
-    autojump_clock.autojump_threshold = 0.01
+    autojump_clock.autojump_threshold = 0.05
     return autojump_clock
 
 
@@ -132,5 +132,8 @@ async def test_a_day_of_looking_is_bounded_and_a_look_that_fails_ends_nothing(
     await trio.sleep(60)
     assert 1 <= scene.looks <= 60 / LOOK_S + 1
     scene.facts = AWAY
-    await trio.sleep(LOOK_S * 2)
-    assert scene.keeper.facts == AWAY
+    for _ in range(20):                     # a busy machine may give the looking thread no turn for several looks
+        await trio.sleep(LOOK_S * 2)
+        if scene.keeper.facts == AWAY:
+            return
+    raise AssertionError(f"still {scene.keeper.facts}")
