@@ -39,7 +39,8 @@ def render(view: dict[str, Any]) -> str:
     if view["allows_us"] is not None:
         lines.append(f"  it allows us   {', '.join(view['allows_us']) or 'nothing'}")
     if view.get("allowed_us"):
-        lines.append(f"                 {_terms(view['allowed_us'])}")
+        label = "it allows us" if view["allows_us"] is None else ""
+        lines.append(f"  {label:<14} {_terms(view['allowed_us'])}")
     return "\n".join(lines)
 
 

@@ -19,5 +19,5 @@ def command(ctx: click.Context, peer: str, text: tuple[str, ...]) -> None:
     if not body.strip():
         raise click.UsageError('Say what to send: kith send PEER "..."')
     view = at.client().post("/v1/messages", {"to": peer, "body": body})
-    word = {"queued": "Queued; it goes out when the peer is there.", "sent": "On its way.", "delivered": "Delivered."}
+    word = {"queued": "Queued; it goes out once the peer takes it.", "sent": "On its way.", "delivered": "Delivered."}
     at.data(f"{word.get(view['state'], view['state'])}  ({view['message_id'][:8]} to {view['to']})", view)

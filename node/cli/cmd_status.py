@@ -23,6 +23,8 @@ def render(view: dict[str, Any]) -> str:
     ]
     if view["addresses"]:
         lines.append("listening " + "  ".join(view["addresses"]))
+    if view["stage"] == "locked":     # nothing else is known while the databases are closed
+        return "\n".join([*lines, "", "The data is closed. Unlock it: kith unlock"])
     if view["peers"]:
         rows = [
             [peer["name"], peer["trust"], peer["route"], peer["model"] or "-", peer["last_contact"] or "never"]

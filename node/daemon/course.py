@@ -313,7 +313,7 @@ class Course:
         if named is not None and (self._at.mode() == "offline" or not named.connected):
             return PeerUnreachable(text)
         if named is not None and not named.grants_infer:
-            return NotPaired(text)
+            return NotPaired(text, hint="Its owner may allow it: kith grant edit; see: kith peers")
         if named is None and here.model_name is None:
             return ModelMissing(text)
         return ThinkFailed(text)

@@ -14,6 +14,7 @@ __all__ = ["PORT", "hardware_address", "magic_packet", "send_magic_packet"]
 PORT = 9
 """Discard: what nobody listens on; a network card reads the packet before any program could."""
 REPEATS = 16
+_HINT = "See it on that machine: ip link"
 _GROUPS = re.compile(r"[0-9a-fA-F]{2}(?:([:-])[0-9a-fA-F]{2})(?:\1[0-9a-fA-F]{2}){4}")
 
 
@@ -22,10 +23,10 @@ def hardware_address(text: str) -> bytes:
     all zero, or a group address."""
     text = text.strip()
     if not _GROUPS.fullmatch(text):
-        raise BadAddress(f"{text!r} is no hardware address: six pairs of hex digits, as in aa:bb:cc:dd:ee:ff.")
+        raise BadAddress(f"{text!r} is no hardware address: six pairs of hex digits, as in aa:bb:cc:dd:ee:ff.", hint=_HINT)
     found = bytes.fromhex(text.replace(":", "").replace("-", ""))
     if not any(found) or found[0] & 1:
-        raise BadAddress(f"{text!r} is not the address of one network card.")
+        raise BadAddress(f"{text!r} is not the address of one network card.", hint=_HINT)
     return found
 
 
