@@ -7,6 +7,7 @@ from node.agent.tools.errors import ToolError
 from node.api.questions import NoSuchQuestion
 from node.api.views import CommandError
 from node.errors import KithError
+from node.sources.errors import SourceError
 from offload.errors import OffloadError
 from protocol.errors import ProtocolError
 
@@ -47,7 +48,7 @@ def describe_failure(error: Exception) -> CommandError:
     if isinstance(error, ProtocolError):
         text = str(error) or (type(error).__doc__ or "").strip()
         return CommandError(code=error.code, message=text, hint=error.hint, exit_code=5)
-    if isinstance(error, ToolError):     # what the owner's own tool refuses, such as to undo a message that was sent
+    if isinstance(error, ToolError | SourceError):     # the owner's own tool or files: to undo what was sent, no access
         text = str(error) or (type(error).__doc__ or "").strip()
         return CommandError(code=error.code, message=text, hint=error.hint, exit_code=1)
     if isinstance(error, NoSuchQuestion):

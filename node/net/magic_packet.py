@@ -23,7 +23,8 @@ def hardware_address(text: str) -> bytes:
     all zero, or a group address."""
     text = text.strip()
     if not _GROUPS.fullmatch(text):
-        raise BadAddress(f"{text!r} is no hardware address: six pairs of hex digits, as in aa:bb:cc:dd:ee:ff.", hint=_HINT)
+        raise BadAddress(
+            f"{text!r} is no hardware address: six pairs of hex digits, as in aa:bb:cc:dd:ee:ff.", hint=_HINT)
     found = bytes.fromhex(text.replace(":", "").replace("-", ""))
     if not any(found) or found[0] & 1:
         raise BadAddress(f"{text!r} is not the address of one network card.", hint=_HINT)

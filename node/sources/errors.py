@@ -3,6 +3,7 @@
     SourceError
     +-- NotThere           no such file, note, event or person
     +-- PathRefused        a name that leaves its folder, or a symlink, or no plain file
+    +-- FolderUnreadable   a whole folder that the system does not let be listed; never taken for an empty one
     +-- TooBig             above the size limit; nothing was read or written
     +-- NotText            no UTF-8 text
     +-- BrokenSource       a file that cannot be understood; it is never overwritten
@@ -14,8 +15,8 @@ Texts may hold names of the owner's files: for the owner's screen, never for a l
 """
 
 __all__ = [
-    "BadValue", "BrokenSource", "NotText", "NotThere", "PathRefused", "SourceChanged", "SourceError", "TooBig",
-    "WriteFailed",
+    "BadValue", "BrokenSource", "FolderUnreadable", "NotText", "NotThere", "PathRefused", "SourceChanged", "SourceError",
+    "TooBig", "WriteFailed",
 ]
 
 
@@ -38,6 +39,17 @@ class PathRefused(SourceError):
 
     code = "path_refused"
     hint = "Put a copy of the file into the folder; links are not followed."
+
+
+class FolderUnreadable(SourceError, OSError):
+    """The folder cannot be read. Also an OSError, for those who wait until the disk is well again."""
+
+    code = "folder_unreadable"
+    hint = "Give yourself access to it, or name another folder: kith config explain"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.strerror = text
 
 
 class TooBig(SourceError):

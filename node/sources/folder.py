@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from node.sources.errors import NotThere, PathRefused, SourceChanged, TooBig, WriteFailed
+from node.sources.errors import FolderUnreadable, NotThere, PathRefused, SourceChanged, TooBig, WriteFailed
 
 __all__ = ["FILES_LIMIT", "FILE_SIZE_LIMIT_BYTES", "FileInfo", "Folder", "digest_of"]
 
@@ -55,8 +55,12 @@ class Folder:
 
     def files(self, *, suffixes: frozenset[str] | None = None) -> tuple[FileInfo, ...]:
         """The plain files by name, at most FILES_LIMIT; no hidden ones, no links, none deeper than DEPTH_LIMIT folders.
-        suffixes are lower case with the dot. A missing folder is an empty one."""
-        found = sorted(self._walk(suffixes), key=lambda info: info.name)
+        suffixes are lower case with the dot. A missing folder is an empty one; raises FolderUnreadable for one that
+        cannot be listed."""
+        try:
+            found = sorted(self._walk(suffixes), key=lambda info: info.name)
+        except OSError as error:
+            raise FolderUnreadable(f"The folder {self.root} cannot be read: {error.strerror}.") from error
         return tuple(found[:FILES_LIMIT])
 
     def _walk(self, suffixes: frozenset[str] | None) -> Iterator[FileInfo]:

@@ -182,8 +182,8 @@ async def test_what_the_peer_allows_is_known_while_it_is_here_and_a_refusal_ends
     bench.roster.link_up(LinkUp(BEA, hello, frozenset(PROTOCOLS), frozenset({"infer"}), "", 1.0))
     assert (await bench.desk.show("bea")).allows_us == ["infer"]
     view = json.loads(msgspec.json.encode(await bench.desk.show("bea")))
-    held = dict(hours="all", zone="UTC", tokens_per_day=5, max_context=9, max_concurrency=1, services=["infer"],
-                until="2030-01-01T00:00:00+00:00")
+    held = {"hours": "all", "zone": "UTC", "tokens_per_day": 5, "max_context": 9, "max_concurrency": 1,
+            "services": ["infer"], "until": "2030-01-01T00:00:00+00:00"}
     for known in (["infer"], None):     # while the peer is away, only what it said last is known
         assert render({**view, "allows_us": known, "allowed_us": held}).count("it allows us") == 1
     (after,) = bench.roster.candidates()

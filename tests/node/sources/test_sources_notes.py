@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from node.api.failures import describe_failure
 from node.sources.errors import (
     BadValue,
+    FolderUnreadable,
     NotText,
     NotThere,
     PathRefused,
@@ -190,3 +192,21 @@ def test_a_full_disk_leaves_the_note_as_it_was(notes: NoteFolder, monkeypatch: p
     assert (notes.root / "Roof repair.md").read_bytes() == before
     assert not [path for path in notes.root.iterdir() if path.name.endswith("tmp")]
     assert notes.write(plan)
+
+
+@pytest.mark.parametrize("refused", [PermissionError(13, "Permission denied"), OSError(5, "Input/output error")])
+def test_a_folder_that_cannot_be_listed_is_no_empty_one(tmp_path, monkeypatch, refused):
+    """Control: with a walk that fails silently the owner would look free, and names would not be masked."""
+    (tmp_path / "a.md").write_text("x")
+
+    def walk(*_, **__):
+        raise refused
+
+    folder = Folder(tmp_path)
+    assert len(folder.files()) == 1
+    monkeypatch.setattr("os.fwalk", walk)
+    with pytest.raises(FolderUnreadable) as caught:
+        folder.files()
+    assert isinstance(caught.value, OSError) and refused.strerror in str(caught.value)
+    view = describe_failure(caught.value)
+    assert (view.code, view.exit_code) == ("folder_unreadable", 1) and str(tmp_path) in view.message and view.hint
