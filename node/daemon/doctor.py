@@ -63,7 +63,8 @@ class Doctor:
                 try:
                     checks += await look()
                 except (KithError, OffloadError, OSError) as error:  # one that fails must not hide the others
-                    checks.append(Check(name=name, state="problem", text=in_words(error)))
+                    hint = str(getattr(error, "hint", ""))
+                    checks.append(Check(name=name, state="problem", text=in_words(error), hint=hint))
             if deadline.cancelled_caught:
                 checks.append(Check(name=name, state="problem", text=f"no answer within {DEADLINE_S:.0f} s"))
         checks.append(self._look_at_guard())

@@ -15,8 +15,8 @@ Texts may hold names of the owner's files: for the owner's screen, never for a l
 """
 
 __all__ = [
-    "BadValue", "BrokenSource", "FolderUnreadable", "NotText", "NotThere", "PathRefused", "SourceChanged", "SourceError",
-    "TooBig", "WriteFailed",
+    "BadValue", "BrokenSource", "FolderUnreadable", "NotText", "NotThere", "PathRefused", "SourceChanged",
+    "SourceError", "TooBig", "WriteFailed",
 ]
 
 
