@@ -7,9 +7,7 @@ not know requests or where adapters are kept.
 from collections.abc import Mapping
 from typing import Any
 
-from llama_cpp import llama_cpp as C
-
-from offload.engine.library import Model
+from offload.engine.library import C, Model
 from offload.errors import BadAdapter
 
 __all__ = ["Adapters"]

@@ -6,9 +6,7 @@ Asks ggml's device registry, which the Python package does not bind. Must not kn
 import ctypes
 from pathlib import Path
 
-from llama_cpp import _ggml
-from llama_cpp import llama_cpp as C
-
+from offload.engine.library import C, ggml
 from offload.gpu_layers import Device
 
 __all__ = ["can_offload", "device_nodes", "find_devices"]
@@ -27,7 +25,7 @@ def find_devices() -> tuple[Device, ...]:
     """The cards that are there. Initialises the backends, so it comes before the box is shut."""
     if not can_offload():
         return ()
-    library = _ggml.libggml
+    library = ggml.libggml
     library.ggml_backend_dev_count.restype = ctypes.c_size_t
     library.ggml_backend_dev_get.restype = ctypes.c_void_p
     library.ggml_backend_dev_get.argtypes = [ctypes.c_size_t]

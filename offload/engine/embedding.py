@@ -8,10 +8,9 @@ not know requests or the pipe.
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from llama_cpp import llama_cpp as C
 
 from offload.engine.context import BATCH_TOKENS
-from offload.engine.library import Model
+from offload.engine.library import C, Model
 from offload.errors import EngineError, ModelUnusable
 
 __all__ = ["TextEmbedder", "batches"]

@@ -10,15 +10,18 @@ from functools import cached_property
 
 from offload.errors import BadPrompt, ModelUnusable
 
-# Waiting threads sleep instead of spinning; must be set before the library is loaded, a user's own value stays.
+# Waiting threads sleep instead of spinning. It must be set before the library is loaded, so all others get the library
+# from here; a user's own value stays.
 os.environ.setdefault("GOMP_SPINCOUNT", "0")
 
 import numpy as np
 import numpy.ctypeslib  # numpy would load it late, when the box is shut
 import numpy.typing as npt
+from llama_cpp import _ggml as ggml
 from llama_cpp import llama_cpp as C
+from llama_cpp.llama_grammar import json_schema_to_gbnf
 
-__all__ = ["Model", "instruction_sets", "open_library"]
+__all__ = ["C", "Model", "ggml", "instruction_sets", "json_schema_to_gbnf", "open_library"]
 
 _PIECE_BYTES = 256
 _META_BYTES = 256

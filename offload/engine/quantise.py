@@ -3,9 +3,7 @@
 import ctypes
 import os
 
-from llama_cpp import llama_cpp as C
-
-from offload.engine.library import open_library
+from offload.engine.library import C, open_library
 from offload.errors import ModelUnusable
 
 __all__ = ["FILE_TYPES", "quantise"]

@@ -8,12 +8,10 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from llama_cpp import llama_cpp as C
-from llama_cpp.llama_grammar import json_schema_to_gbnf
 
 from offload.engine.automaton import Automaton, State
 from offload.engine.gbnf import language_of_grammar
-from offload.engine.library import Model
+from offload.engine.library import C, Model, json_schema_to_gbnf
 from offload.errors import BadGrammar
 from offload.schema import BeyondAutomaton, read_schema, schema_language
 

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from llama_cpp import llama_cpp as C
 
 from offload.engine.context import Context, Logits
+from offload.engine.library import C
 from offload.engine.rules import Rule
 from offload.errors import BadGrammar
 

@@ -6,8 +6,6 @@ Pure. Must not know models, requests or pipes.
 import codecs
 from collections.abc import Sequence
 
-import numpy as np
-
 __all__ = ["LoopDetector", "TextStream"]
 
 
@@ -70,14 +68,23 @@ class LoopDetector:
     LEAST_TOKENS = 64
 
     def __init__(self) -> None:
-        periods = np.arange(1, self.LONGEST_PERIOD + 1)
-        self._last = np.full(self.LONGEST_PERIOD, -1, dtype=np.int64)      # newest first
-        self._run = np.zeros(self.LONGEST_PERIOD, dtype=np.int64)
-        self._limit = np.maximum(periods * self.LEAST_REPEATS, self.LEAST_TOKENS) - periods
+        self._count = 0
+        self._places: dict[int, list[int]] = {}     # where each token was lately
+        self._runs: dict[int, int] = {}     # by period: how many tokens in a row were those of one period before
 
     def feed(self, token: int) -> bool:
         """Whether the answer has got stuck with this token."""
-        self._run = np.where(self._last == token, self._run + 1, 0)
-        self._last[1:] = self._last[:-1]
-        self._last[0] = token
-        return bool((self._run >= self._limit).any())
+        at, stuck = self._count, False
+        places = self._places.setdefault(token, [])
+        runs: dict[int, int] = {}
+        for place in reversed(places):
+            period = at - place
+            if period > self.LONGEST_PERIOD:
+                break
+            run = runs[period] = self._runs.get(period, 0) + 1
+            stuck |= run + period >= max(self.LEAST_TOKENS, period * self.LEAST_REPEATS)
+        if len(places) > self.LONGEST_PERIOD:
+            del places[0]
+        places.append(at)
+        self._count, self._runs = at + 1, runs
+        return stuck
