@@ -290,7 +290,7 @@ def _no_slot(plan: Plan, unknown: Sequence[str]) -> str:
     text = f"No free {plan.duration_min} minutes in that time for you"
     text += f" and {_and(who_too)}" if who_too else ""
     if plan.when.fixed_min is not None:
-        text = f"At {plan.when.fixed_min // 60:02d}:{plan.when.fixed_min % 60:02d} that time is taken"
+        text = f"At {plan.when.fixed_min // 60:02d}:{plan.when.fixed_min % 60:02d} that time is taken or over"
     return text + ". Nothing was written. Give other days or hours, or a shorter time."
 
 
