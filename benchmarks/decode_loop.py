@@ -22,7 +22,7 @@ from offload.ports import ChatPrompt, GenerateRequest, Message
 __all__ = ["measure_loop"]
 
 MODELS = Path(sys.prefix) / "share" / "kith" / "models"
-CONTEXT_TOKENS, SLOTS, CHATS = 8192, 8, 3
+CONTEXT_TOKENS, SLOTS, CHATS, CHAT_TOKENS = 8192, 8, 3, 600      # all of it fits in at once
 FIXED_CHUNK = 256
 
 
@@ -103,9 +103,9 @@ def _prefill_s(bench: Bench, sentences: int, gaps: list[float], *, fixed: bool) 
     """
     machine = bench.machine()
     if fixed:
-        machine._pace.tokens = lambda _company: FIXED_CHUNK  # type: ignore[method-assign]
+        machine._pace.tokens = lambda _company, _beside: FIXED_CHUNK  # type: ignore[method-assign]
     for number in range(CHATS):
-        bench.submit(machine, f"Tell a very long story about the {number + 3} seas.", 2000)
+        bench.submit(machine, f"Tell a very long story about the {number + 3} seas.", CHAT_TOKENS)
     calm = []
     for _ in range(24):
         begun_s = time.thread_time()

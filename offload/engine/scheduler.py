@@ -138,7 +138,8 @@ class Scheduler:
             if slot.row >= 0 and slot.answer is not None:
                 events += self._sample(slot, slot.answer, len(added))
         if read:
-            self._pace.learn(company, read, self._now_s() - begun_s)
+            beside = sum(len(added) for _, added in batch) - read
+            self._pace.learn(company, read, self._now_s() - begun_s, beside)
         return events
 
     # -- admission
@@ -252,7 +253,8 @@ class Scheduler:
         wanted: Counter[str] = Counter()
         for slot, answer in reading:
             wanted[answer.principal] += slot.unread
-        shares = self._shares.split(wanted, min(self._context.room, self._pace.tokens(self._company())))
+        beside = sum(len(added) for _, added in batch)
+        shares = self._shares.split(wanted, min(self._context.room, self._pace.tokens(self._company(), beside)))
         read = 0
         for slot, answer in reading:
             count = min(slot.unread, shares[answer.principal])

@@ -327,7 +327,7 @@ def test_a_long_prompt_does_not_stop_those_who_are_being_answered() -> None:
     events = run(machine)
     chunks = [tokens for batch in context.batches for sequence, tokens in batch if sequence == 1 and tokens > 1]
     assert len(chunks) > 10
-    assert min(chunks[2:-1]) == 64
+    assert min(chunks[2:-1]) == 63       # with the token of the other one 64
     position = {who: at for at, (who, event) in enumerate(events) if isinstance(event, Finished)}
     assert position["a"] < len(events)
     assert all(any(sequence == 0 for sequence, _ in batch) for batch in context.batches[:25])

@@ -45,7 +45,7 @@ def test_a_guests_long_prompt_moves_all_the_time(make: type[TimedContext]) -> No
 
 def test_a_first_chunk_that_is_guessed_too_large_would_be_a_stall(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control: 512 tokens at once on the slow machine."""
-    monkeypatch.setattr(Pace, "tokens", lambda self, company: 512)
+    monkeypatch.setattr(Pace, "tokens", lambda self, company, beside: 512)
     context = SlowContext(context_tokens=20_000)
     machine = scheduler(context)
     machine.submit(answer("long", tokens(9, 3000), varied(5), who="peer-1"))
