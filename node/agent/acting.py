@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from node.agent.approve import Approvals, Result
 from node.agent.calling import Call, Called, Caller, effect_key
-from node.agent.checking import cautions, check_call, refusal, task_for
+from node.agent.checking import cautions, check_call, once_only, refusal, task_for
 from node.agent.copy_grammar import Copyist
 from node.agent.drafts import Draft, Given
 from node.agent.events import Status
@@ -112,7 +112,7 @@ class Actor:
                 key = effect_key(request.request_id, name, turn.steps.taken)
                 called = await caller.write(
                     tool, call, key, request.request_id, turn.events, dry_run=request.dry_run,
-                    cautions=cautions(ruling),
+                    cautions=cautions(ruling) + once_only(tool.spec, draft.text),
                 )
                 reading = turn.reader.read(draft.text, draft.said_at)
                 lessons = self._parts.lessons if learn else None

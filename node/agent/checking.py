@@ -7,12 +7,13 @@ not know how a call came about, nor run it.
 from collections.abc import Mapping, Sequence
 
 from node.agent.effects import Origin
+from node.agent.readers.phrases import repeats
 from node.agent.skills.registry import Skill
 from node.agent.tools.registry import Provenance, ToolKind, ToolSpec
 from node.privacy.flow import Argument, Proposal, Reach, Reason, Ruling, Task, rule
 from node.privacy.labels import Confidentiality, Integrity, Label
 
-__all__ = ["cautions", "check_call", "refusal", "task_for"]
+__all__ = ["cautions", "check_call", "once_only", "refusal", "task_for"]
 
 _REACH: Mapping[ToolKind, Reach] = {
     "read": Reach.READ, "write": Reach.WRITE, "destructive": Reach.DESTRUCTIVE,
@@ -57,6 +58,13 @@ def cautions(ruling: Ruling) -> tuple[str, ...]:
     if ruling.foreign:
         found.insert(0, f"Not your words: {', '.join(ruling.foreign)}.")
     return tuple(found)
+
+
+def once_only(spec: ToolSpec, text: str) -> tuple[str, ...]:
+    """What the owner is told of a write at a moment whose request asks for it again and again."""
+    if spec.kind == "write" and any(one.reads == "moment" for one in spec.params.values()) and repeats(text):
+        return ("Nothing is repeated yet: this is for the first time only.",)
+    return ()
 
 
 def refusal(reasons: Sequence[Reason]) -> str:

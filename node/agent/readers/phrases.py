@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from node.agent.ports import Span
 from node.agent.readers.numbers import fold
 
-__all__ = ["PHRASES", "is_empty_object", "phrase", "quoted", "residual", "trimmed"]
+__all__ = ["PHRASES", "is_empty_object", "phrase", "quoted", "repeats", "residual", "trimmed"]
 
 _QUOTES = re.compile(r"\"(?P<a>[^\"]+)\"|“(?P<b>[^”]+)”|«(?P<c>[^»]+)»|(?<![\w])['‘](?P<d>[^'’\n]{2,}?)['’](?!\w)")
 _EMPTY = frozenset((
@@ -27,11 +27,22 @@ _POLITE = re.compile(
     r"thank\s+you|for\s+me)\s*[.!?]*$",
     re.IGNORECASE,
 )
+_REPEATS = re.compile(
+    r"\b(?:every|each)\s+(?:(?:other|second|third|single|\d+)\s+)?(?:minutes?|hours?|days?|mornings?|afternoons?|"
+    r"evenings?|nights?|weeks?|weekdays?|weekends?|months?|years?|(?:mon|tues?|wednes|thurs?|fri|satur|sun)days?)\b|"
+    r"\b(?:hourly|daily|weekly|fortnightly|monthly|yearly|annually)\b",
+    re.IGNORECASE,
+)
 _TO = re.compile(r"(?:me\s+)?to\s+(?=\w)", re.IGNORECASE)
 _EDGE = " \t\n,;:.!?-–"
 _LEFTOVER_END = re.compile(r"[\s,]+(?:on|at|in|for|by|from|with|and|to|the|this|next|until|before|after|around|"
                            r"about)\s*$", re.IGNORECASE)
 _LEFTOVER_START = re.compile(r"^(?:,|and|that|to|about|of|for|on|:)\s+", re.IGNORECASE)
+
+
+def repeats(text: str) -> bool:
+    """Whether it speaks of something that happens again and again ("every other Tuesday", "weekly")."""
+    return _REPEATS.search(text) is not None
 
 
 def quoted(text: str) -> list[Span]:

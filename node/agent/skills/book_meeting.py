@@ -8,14 +8,14 @@ is said so. Must not know models, approvals, files or how a calendar is stored.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 import trio
 
 from node.agent.events import Status
 from node.agent.ports import Calendar, Interval, Origin
-from node.agent.readers.phrases import phrase, quoted
+from node.agent.readers.phrases import phrase, quoted, repeats
 from node.agent.readers.windows import Locale, When, wall_time
 from node.agent.saying import who
 from node.agent.skills.registry import SkillAsk, SkillCall, SkillOutcome, SkillSay, SkillWrite
@@ -37,7 +37,6 @@ _BOOKING = re.compile(
     r"coffee\s+with)\b",
     re.IGNORECASE,
 )
-_REPEATS = re.compile(r"\b(?:every|each)\s+\w+|\b(?:weekly|daily|monthly|fortnightly)\b", re.IGNORECASE)
 _DICTATED = re.compile(r"^\s*(?:please\s+|can\s+you\s+)?(?:note|write|jot|remember|remind|record)\b", re.IGNORECASE)
 """Words to be written down, whatever they say about meetings."""
 _NO_TITLE = re.compile(
@@ -106,7 +105,7 @@ class BookMeeting:
         booking = _BOOKING.search(reading.text) is not None
         if tool == "calendar_create":
             open_start = booking and reading.when.start(reading.now) is None
-            return people or open_start or _REPEATS.search(reading.text) is not None
+            return people or open_start or repeats(reading.text)
         return people and booking
 
     def sure(self, reading: Reading) -> bool:
@@ -129,13 +128,8 @@ class BookMeeting:
         await call.events.emit(Status("Looking for a time in the calendars that are here."))
         slots, unknown = await trio.to_thread.run_sync(self._slots, plan, now, call.freed)
         if not slots:
-            return SkillSay(_found(_no_slot(plan, unknown), plan.people), "no free slot under these conditions")
-        write = _write(plan, slots, unknown, locale)
-        if _REPEATS.search(call.reading.text):
-            write = replace(
-                write, before=f"{write.before} Repeating events are not made yet: this enters the first one only."
-            )
-        return write
+            return SkillSay(_found(_no_slot(plan, unknown, now), plan.people), "no free slot under these conditions")
+        return _write(plan, slots, unknown, locale)
 
     def _slots(
         self, plan: Plan, now: datetime, freed: tuple[Interval, ...],
@@ -285,7 +279,9 @@ def _write(plan: Plan, slots: Sequence[Interval], unknown: Sequence[str], locale
     return SkillWrite("calendar_create", args, provenance, before, after, {"start": options} if options else {})
 
 
-def _no_slot(plan: Plan, unknown: Sequence[str]) -> str:
+def _no_slot(plan: Plan, unknown: Sequence[str], now: datetime) -> str:
+    if not _search_windows(plan.when, now):
+        return "That time is over. Nothing was written. Give a day that is still to come."
     who_too = [person for person in plan.people if person not in unknown]
     text = f"No free {plan.duration_min} minutes in that time for you"
     text += f" and {_and(who_too)}" if who_too else ""

@@ -33,11 +33,11 @@ _LIST = ToolSpec(
         "read me my schedule for tomorrow",
         "do I have any meetings next week", "what's planned for the afternoon", "list everything I have on in April",
         "is there something in my diary for the 12th", "how does my Thursday look",
-        "when is my next appointment this week",
+        "when is my next appointment this week", "what is on Friday", "do I have anything on Monday",
     ),
     kind="read",
     cues=("agenda", "schedule", "appointments", "meetings", "events", "diary", "what do i have", "what's on",
-    "planned"),
+    "what is on", "anything on", "planned"),
 )
 _FREE = ToolSpec(
     name="calendar_free",

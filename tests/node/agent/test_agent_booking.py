@@ -6,7 +6,7 @@ from typing import Any
 
 import agent_bank as bank
 import pytest
-from agent_memory import Events
+from agent_memory import Events, Owner
 from agent_node import fill_folder, world
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -135,10 +135,19 @@ async def test_a_taken_fixed_time_is_said(calendars: Calendars) -> None:
     assert "taken" in outcome.text.value
 
 
-async def test_repeating_events_are_not_pretended(calendars: Calendars) -> None:
-    outcome = await run(BookMeeting(calendars), "schedule yoga every Tuesday at 18:00")
-    assert isinstance(outcome, SkillWrite)
-    assert "Repeating" in outcome.before
+async def test_a_day_that_is_over_is_said(calendars: Calendars) -> None:
+    outcome = await run(BookMeeting(calendars), "book a meeting with Tomas yesterday")
+    assert isinstance(outcome, SkillSay)
+    assert outcome.text.value == "That time is over. Nothing was written. Give a day that is still to come."
+
+
+async def test_repeating_events_are_not_pretended(tmp_path: Path) -> None:
+    fill_folder(tmp_path)
+    owner = Owner()
+    await world(tmp_path, owner=owner).ask("schedule yoga every Tuesday at 18:00")
+    shown, = owner.shown
+    assert shown.tool == "calendar_create"
+    assert "Nothing is repeated yet: this is for the first time only." in shown.cautions
 
 
 async def test_a_meeting_on_the_day_the_clocks_change(calendars: Calendars) -> None:

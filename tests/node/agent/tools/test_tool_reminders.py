@@ -45,6 +45,19 @@ async def test_a_time_that_is_past_is_asked_again(one: World) -> None:
     assert one.reminders.kept == {}
 
 
+@pytest.mark.parametrize(("text", "told"), [
+    ("remind me to drink water every day at 9", True), ("remind me weekly on Monday at 8 about the bins", True),
+    ("remind me every other Tuesday at 8 about the bins", True),
+    ("remind me tomorrow at 9 to try every cheese", False), ("remind me tomorrow at 9 to greet each guest", False),
+])
+async def test_the_owner_is_told_before_the_yes_that_nothing_is_repeated(tmp_path: Path, text: str, told: bool) -> None:
+    fill_folder(tmp_path)
+    owner = Owner()
+    await world(tmp_path, owner=owner).ask(text)
+    shown, = owner.shown
+    assert ("Nothing is repeated yet: this is for the first time only." in shown.cautions) is told
+
+
 async def test_a_no_keeps_nothing(tmp_path: Path) -> None:
     fill_folder(tmp_path)
     one = world(tmp_path, owner=Owner(lambda effect: False))

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import icalendar
 import pytest
+from agent_node import fill_folder, world
 
 from node.agent.ports import Effect, Origin
 from node.agent.tools.calendar import CalendarFree, CalendarList
@@ -282,3 +283,14 @@ async def test_kill_9_around_the_write_then_again_is_one_event(
     assert events(tmp_path).count("Roof") == (1 if when == "after" else 0)
     await create.apply(await planned(create), "k1")
     assert events(tmp_path) == ["Dentist", "Ana's birthday", "Night train", "Roof"]
+
+
+@pytest.mark.parametrize(("text", "tool"), [
+    ("what is on friday", "calendar_list"), ("do I have anything on friday", "calendar_list"),
+    ("anything on tuesday?", "calendar_list"), ("what's happening tomorrow", "calendar_list"),
+    ("am I free on friday", "calendar_free"), ("what free time is there on friday", "calendar_free"),
+    ("is there anything free on friday", "calendar_free"),
+])
+async def test_what_is_on_is_told_from_what_is_free(tmp_path: Path, text: str, tool: str) -> None:
+    fill_folder(tmp_path)
+    assert (await world(tmp_path).ask(text)).tools_used == (tool,)
