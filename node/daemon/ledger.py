@@ -16,7 +16,6 @@ from node.daemon.hub import PURPOSE as HUB
 from node.daemon.peers import Roster
 from node.errors import PeerUnreachable, UsageError
 from node.privacy.ledger import EntryView, Ledger
-from node.privacy.ledger_records import Standing
 from node.privacy.receipts import Asked, ReceiptDesk
 from protocol.errors import ChannelError, RemoteProtocolError
 
@@ -107,7 +106,6 @@ class LedgerDesk:
 
     def _view(self, found: EntryView, *, with_texts: bool) -> LedgerEntryView:
         entry, close = found.entry, found.close
-        foreign = entry.peer_id in self._others
         return LedgerEntryView(
             entry_id=entry.seq, at=from_ms(entry.at_ms).isoformat(timespec="seconds"),
             peer=self._name(entry.peer_id, entry.purpose),
@@ -115,7 +113,7 @@ class LedgerDesk:
             size_bytes=close.sent_bytes if close else 0, substitutions=entry.substitutions,
             outcome=close.outcome if close else "open", digest=found.digest.hex(),
             texts=list(found.texts) if with_texts and found.texts is not None else None,
-            approved_by=entry.approved_by, receipt=Standing.NOT_DUE if foreign else found.standing,
+            approved_by=entry.approved_by, receipt=found.standing,
             dropped=found.dropped.why if found.dropped else "",
             frames=[_base64(body) for body in found.bodies] if with_texts and found.bodies is not None else None,
         )

@@ -36,7 +36,7 @@ from protocol.grants import ANY_MODEL, Grant
 from protocol.ids import peer_id_from_public_key
 from protocol.names import INFER
 
-__all__ = ["Outside"]
+__all__ = ["Outside", "outside_id"]
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,11 @@ _TRUST = "friend"       # masked, always: there is no switch that sends it in cl
 _LOOK_EVERY_S = 0.2
 _READ_BYTES = 64 * 1024
 _REFUSAL_REMEMBERED_S = 10.0
+
+
+def outside_id(url: str) -> str:
+    """The id that the engine at url goes by. No device can hold it."""
+    return peer_id_from_public_key(hashlib.sha256(f"kith upstream {url}".encode()).digest())
 
 
 @dataclass(slots=True)
@@ -64,7 +69,7 @@ class Outside:
         """
         place = parse_place(settings.url)
         self.name = place.host
-        self.peer_id = peer_id_from_public_key(hashlib.sha256(f"kith upstream {settings.url}".encode()).digest())
+        self.peer_id = outside_id(settings.url)
         self._nearby = _is_private(place.host)
         self._peers = peers
         self._open_channel = open_channel

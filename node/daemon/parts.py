@@ -41,7 +41,7 @@ from node.daemon.mode_desk import ModeDesk
 from node.daemon.model_copies import CatalogueFiles, CopyDesk
 from node.daemon.models import ModelShelf
 from node.daemon.networking import Networking, Wiring
-from node.daemon.outside import Outside
+from node.daemon.outside import Outside, outside_id
 from node.daemon.owner import OwnerDesk
 from node.daemon.owner_sources import open_sources
 from node.daemon.peers import Roster
@@ -189,6 +189,7 @@ def build_parts(
     privacy = build_privacy(
         paths=paths, identity=identity, database=database, composition=composition, inspector=inspector,
         blobs=model_files, ask_first=settings.privacy.ask_first,
+        never_sign=frozenset({NULL_PEER, *([outside_id(built.elsewhere.url)] if built.elsewhere else [])}),
     )
     egress, ledger, shares = privacy.egress, privacy.ledger, privacy.shares
 

@@ -39,13 +39,15 @@ class PrivacyParts:
 
 def build_privacy(
     *, paths: Paths, identity: Identity, database: Database, composition: Composition, inspector: Inspector,
-    blobs: BlobFiles, ask_first: bool = False,
+    blobs: BlobFiles, ask_first: bool = False, never_sign: frozenset[str] = frozenset(),
 ) -> PrivacyParts:
-    """The guard over this node's database. ask_first: the owner wants to see every free text before it leaves."""
+    """The guard over this node's database. ask_first: the owner wants to see every free text before it leaves.
+    never_sign: ids that no paired node is behind."""
     ledger = Ledger(
         StoredLedgerRows(database), FileHeadKeeper(paths.state_dir / "ledger.head"),
         SeedSigner(identity.subkey("ledger-head")), chain_key=identity.subkey("ledger-chain"),
         seal_key=identity.subkey("ledger-seal"), clock=composition.clock, own_id=identity.peer_id,
+        never_sign=never_sign,
     )
     shares = StoredShares(database)
     decisions = Decisions(database, composition.clock)

@@ -121,10 +121,11 @@ class Ledger:
 
     def __init__(
         self, rows: LedgerRows, heads: HeadKeeper, signer: Signer, *, chain_key: bytes, seal_key: bytes, clock: Clock,
-        own_id: str = "",
+        own_id: str = "", never_sign: frozenset[str] = frozenset(),
     ) -> None:
-        """chain_key, seal_key: two sub-keys of the device key, 32 bytes each. own_id: whose receipts these are."""
-        self._seal = LedgerSeal(chain_key, seal_key)
+        """chain_key, seal_key: two sub-keys of the device key, 32 bytes each. own_id: whose receipts these are.
+        never_sign: ids that no paired node is behind, so that no receipt of theirs is missing."""
+        self._seal = LedgerSeal(chain_key, seal_key, never_sign)
         self._rows = rows
         self._heads = heads
         self._signer = signer

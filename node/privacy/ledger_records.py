@@ -92,7 +92,7 @@ class ReceiptView:
 class Standing(StrEnum):
     """What the peer's side says of an entry."""
 
-    NOT_DUE = "no receipt due"     # no peer that signs: a model hub, an engine of another program, a model file
+    NOT_DUE = "no receipt due"     # nobody there who signs: a model hub, a model file, another program, the own test
     OPEN = "open"                  # still running
     NOTHING = "nothing sent"       # no byte left
     UNRECEIPTED = "unreceipted"    # bytes left and the peer signed for none
@@ -113,11 +113,14 @@ class EntryView:
     bodies: tuple[bytes, ...] | None = None
     dropped: DropRecord | None = None
     receipts: tuple[ReceiptView, ...] = ()
+    signs: bool = True
+    """False for what no paired node is behind: the node's own test, an engine of another program."""
 
     @property
     def standing(self) -> Standing:
         """What the peer's receipts say of it."""
-        return standing(self.close, self.receipts) if self.entry.purpose in _RECEIPTED else Standing.NOT_DUE
+        due = self.signs and self.entry.purpose in _RECEIPTED
+        return standing(self.close, self.receipts) if due else Standing.NOT_DUE
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,11 +26,13 @@ T = TypeVar("T")
 class LedgerSeal:
     """Makes and opens what stands in a ledger row."""
 
-    def __init__(self, chain_key: bytes, seal_key: bytes) -> None:
-        """Two different sub-keys of 32 bytes. Raises ValueError for anything else."""
+    def __init__(self, chain_key: bytes, seal_key: bytes, never_sign: frozenset[str] = frozenset()) -> None:
+        """Two different sub-keys of 32 bytes. never_sign: ids that no paired node is behind. Raises ValueError for
+        anything else."""
         if len(chain_key) != _KEY_BYTES or len(seal_key) != _KEY_BYTES or chain_key == seal_key:
             raise ValueError("the ledger needs two different keys of 32 bytes")
         self._chain_key = chain_key
+        self._never_sign = never_sign
         self._box = Aead(seal_key)
 
     def link(self, raw: bytes) -> bytes:
@@ -60,13 +62,15 @@ class LedgerSeal:
     def view(self, row: LedgerRow, receipts: tuple[ReceiptRow, ...] = ()) -> EntryView:
         """The row in clear. Raises LedgerBroken when anything in it does not belong there."""
         try:
+            entry = msgspec.msgpack.decode(row.entry, type=Entry)
             return EntryView(
-                msgspec.msgpack.decode(row.entry, type=Entry), row.digest,
+                entry, row.digest,
                 self._open(_TEXTS, row.seq, row.outgoing, tuple[str, ...]),
                 self._marked(b"kith-close-1", row, row.closed, CloseRecord),
                 self._open(_BODIES, row.seq, row.frames, tuple[bytes, ...]),
                 self._marked(b"kith-dropped-1", row, row.dropped, DropRecord),
                 tuple(ReceiptView(one.size_bytes, one.digest, one.signature, one.received_ms) for one in receipts),
+                signs=entry.peer_id not in self._never_sign,
             )
         except (CryptoError, msgspec.MsgspecError, ValueError) as error:
             raise LedgerBroken("the kept texts or the close record were changed") from error

@@ -48,6 +48,10 @@ def test_the_audit_of_a_sound_node(house: Household) -> None:
     ledger = house.phone.client().get("/v1/ledger")
     assert {entry["peer"] for entry in ledger} == {"self-test"}
     assert {entry["receipt"] for entry in ledger} == {"no receipt due"}
+    assert house.phone.client().post("/v1/ledger/verify")["receipts"] == {"no receipt due": len(ledger)}
+    again = {check["name"]: check for check in json.loads(cli(house.phone, "audit", "--json").stdout)["checks"]}
+    assert again["ledger"]["text"].endswith("; 0 signed for by their receivers, 0 not")
+    assert not again["ledger"]["hint"]
     assert house.phone.client().get("/v1/status")["queued_messages"] == 0
 
 

@@ -280,9 +280,9 @@ class GuardBench:
 
 async def guard_bench(
     values: Iterable[tuple[str, str]] = (), *, inspector: Inspector | None = None, shares: Any = None,
-    owner: Owner | None = None, rows: Any = None, decisions: Any = None,
+    owner: Owner | None = None, rows: Any = None, decisions: Any = None, never_sign: frozenset[str] = frozenset(),
 ) -> GuardBench:
-    """A guard whose vault holds the values. inspector replaces the real nets."""
+    """A guard whose vault holds the values. inspector replaces the real nets. never_sign: as the ledger takes it."""
     vault = VaultNet()
     await vault.load(values)
     clock = FixedClock()
@@ -290,6 +290,7 @@ async def guard_bench(
     heads = MemoryHeads()
     ledger = Ledger(
         rows, heads, SeedSigner(b"s" * 32), chain_key=b"c" * 32, seal_key=b"b" * 32, clock=clock,
+        never_sign=never_sign,
     )
     tapped: list[tuple[str, str, bytes]] = []
     numbers = iter(range(1_000_000))

@@ -11,6 +11,7 @@ from node.daemon.ledger_upkeep import LedgerUpkeep
 from node.errors import UnknownPeer, UsageError
 from node.privacy.egress import Part, Purpose
 from node.privacy.labels import owner_text
+from node.privacy.ledger_records import Standing
 
 
 class Names:
@@ -25,9 +26,9 @@ class Names:
         return "home-pc" if peer_id == HOME.peer_id else "?"
 
 
-async def filled() -> tuple[LedgerDesk, GuardBench]:
+async def filled(never_sign: frozenset[str] = frozenset()) -> tuple[LedgerDesk, GuardBench]:
     """Three messages an hour apart; the last one is not delivered yet. One prompt with a name."""
-    bench = await guard_bench([("Dana Whitfield", "PERSON")])
+    bench = await guard_bench([("Dana Whitfield", "PERSON")], never_sign=never_sign)
     for number in range(3):
         clearance = await bench.clear(
             Part("mail", owner_text(f"message {number}")), purpose=Purpose.MAIL, request_id=f"{number:032x}"
@@ -99,6 +100,14 @@ async def test_each_entry_says_what_the_peer_signed_for() -> None:
         "nothing sent", "open", "unreceipted", "unreceipted"]
     report = await desk.verify()
     assert report.receipts == {"nothing sent": 1, "open": 1, "unreceipted": 2}
+
+
+async def test_a_receipt_is_missed_nowhere_where_none_is_due() -> None:
+    desk, bench = await filled(never_sign=frozenset({HOME.peer_id}))
+    assert {entry.receipt for entry in await desk.entries(since=None, peer=None, limit=10)} == {"no receipt due"}
+    assert {entry["receipt"] for entry in (await desk.export(0, with_texts=False)).entries} == {"no receipt due"}
+    assert (await desk.verify()).receipts == {"no receipt due": 4}
+    assert (await bench.ledger.verify()).standings == {Standing.NOT_DUE: 4}     # what the audit counts
 
 
 async def test_an_export_holds_what_the_chain_covers_and_texts_only_when_asked_for() -> None:
