@@ -144,9 +144,13 @@ async def decodes_after_cancel(engine: LocalEngine, numbers: Numbers, pongs: Pon
 
 
 async def deaths(report: Report, engine: LocalEngine, numbers: Numbers, count: int) -> None:
-    """The worker is killed in mid-answer: when that is known, and when the same answer goes on."""
+    """The worker is killed in mid-answer: when that is known, and when the same answer goes on.
+
+    Each is the first crash in a row: the second one waits for half a second, the fifth is not started again.
+    """
     known, again = [], []
     for number in range(count):
+        engine.release()
         killed_s = resumed_s = 0.0
         async with engine.stream(numbers.request(1, 60)) as events:
             async for event in events:
