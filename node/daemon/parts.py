@@ -42,6 +42,7 @@ from node.daemon.model_copies import CatalogueFiles, CopyDesk
 from node.daemon.models import ModelShelf
 from node.daemon.networking import Networking, Wiring
 from node.daemon.outside import Outside, outside_id
+from node.daemon.own_folders import OwnFolders
 from node.daemon.owner import OwnerDesk
 from node.daemon.owner_sources import open_sources
 from node.daemon.peers import Roster
@@ -267,10 +268,12 @@ def build_parts(
     thinker.legs.note_answer = spot_checks.note
     mode_desk.on_change = roster.on_offer = queued.queue.changed
     fts = FtsIndex(index)
-    folders = SearchableFolders()
+    own_folders = OwnFolders(paths, sources.notes.root, [one.root for one in sources.files.values()])
+    folders = SearchableFolders(never=own_folders.all)
     indexer = Indexer(folders, fts)
     client = SearchClient(fts, Openings(networking), QueryDesk(egress, inspector, roster, desk), entropy)
-    searching = Searching(client, indexer, folders, sources.notes.root, database, roster, inspector, clock)
+    searching = Searching(
+        client, indexer, folders, sources.notes.root, database, roster, inspector, clock, own_folders)
     guard = PassageGuard(egress, roster, desk)
     deliverer = Deliverer(
         database, egress, lambda peer_id: networking.open_channel(peer_id, MAIL), roster.view, clock

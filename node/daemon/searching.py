@@ -12,6 +12,7 @@ import trio
 from node.api.views import PassageView, SearchView, ShareView
 from node.clock import Clock, to_ms
 from node.daemon.networking import Networking
+from node.daemon.own_folders import OwnFolders
 from node.daemon.peers import Roster
 from node.errors import KithError, UsageError
 from node.privacy.consent import ConsentAsker
@@ -144,7 +145,7 @@ class Searching:
 
     def __init__(
         self, client: SearchClient, indexer: Indexer, folders: SearchableFolders, notes: Path, database: Database,
-        roster: Roster, inspector: Inspector, clock: Clock,
+        roster: Roster, inspector: Inspector, clock: Clock, own: OwnFolders,
     ) -> None:
         self._client = client
         self._indexer = indexer
@@ -154,11 +155,13 @@ class Searching:
         self._roster = roster
         self._inspector = inspector
         self._clock = clock
+        self._own = own
 
     async def start(self) -> None:
         """Watch the notes and the shared folders, and bring the index up to date."""
         shared = [Path(share.folder) for share in await self._database.read(shares.every)]
-        self._folders.watch([self._notes, *shared])
+        kept = [one for one in shared if self._own.around(one) is None]     # older versions let one be shared
+        self._folders.watch([self._notes, *kept])
         await self._indexer.refresh()
 
     async def search(self, query: str, limit: int, local: bool) -> SearchView:
@@ -178,10 +181,11 @@ class Searching:
     async def preview_share(self, folder: str, peers: list[str]) -> ShareView:
         """What sharing would hand out: documents, passages with secrets, and the owner's own values in them."""
         path = _folder(folder)
+        self._own.refuse(path)
         named = [self._roster.find(peer) for peer in peers]
         if not named:
             raise UsageError("Name at least one peer.", hint="kith share add FOLDER --with PEER")
-        documents, withheld, texts = await trio.to_thread.run_sync(_read_all, path)
+        documents, withheld, texts = await trio.to_thread.run_sync(_read_all, path, self._own)
         hits: dict[str, None] = {}
         nothing = Vault(())
         for name, text in texts:
@@ -217,7 +221,7 @@ class Searching:
         """Folders shared now."""
         found = []
         for share in await self._database.read(shares.every):
-            documents, withheld, _ = await trio.to_thread.run_sync(_read_all, Path(share.folder))
+            documents, withheld, _ = await trio.to_thread.run_sync(_read_all, Path(share.folder), self._own)
             names = [self._roster.name_of(peer_id) for peer_id in share.peer_ids]
             found.append(ShareView(folder=share.folder, peers=names, documents=documents, withheld=withheld))
         return found
@@ -238,9 +242,9 @@ def _folder(text: str) -> Path:
     return path
 
 
-def _read_all(path: Path) -> tuple[int, int, list[tuple[str, str]]]:
+def _read_all(path: Path, own: OwnFolders) -> tuple[int, int, list[tuple[str, str]]]:
     """(documents, passages that hold a secret, every readable document's name and text)."""
-    source = SearchableFolders([path])
+    source = SearchableFolders([] if own.around(path) else [path], never=own.all)
     documents, withheld = 0, 0
     texts = []
     for state in source.files():

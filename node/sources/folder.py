@@ -9,7 +9,7 @@ import hashlib
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,8 +48,12 @@ def digest_of(data: bytes) -> str:
 class Folder:
     """The plain files below one folder."""
 
-    def __init__(self, root: Path, *, size_limit_bytes: int = FILE_SIZE_LIMIT_BYTES) -> None:
+    def __init__(
+        self, root: Path, *, size_limit_bytes: int = FILE_SIZE_LIMIT_BYTES, never: Sequence[Path] = (),
+    ) -> None:
+        """never: folders that files() does not look into where they lie below root."""
         self.root = root
+        self._never = tuple(never)
         self.size_limit_bytes = size_limit_bytes
         self._writing = threading.Lock()
 
@@ -67,9 +71,12 @@ class Folder:
         if not self.root.is_dir():
             return
         count = 0
+        never = {(found.st_dev, found.st_ino) for found in map(_stat_or_none, self._never) if found}
         for base, folders, names, descriptor in os.fwalk(self.root, follow_symlinks=False):
             inside = Path(base).relative_to(self.root)
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            folders[:] = sorted(
+                name for name in folders
+                if not name.startswith(".") and not (never and _is_one_of(never, name, descriptor)))
             if len(inside.parts) >= DEPTH_LIMIT:
                 folders.clear()
             for name in sorted(names):
@@ -193,6 +200,21 @@ class Folder:
             raise NotThere(f"There is no {name}.") from None
         except OSError:
             raise PathRefused(f"{name} passes something that is no plain folder.") from None
+
+
+def _stat_or_none(path: Path) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except OSError:
+        return None
+
+
+def _is_one_of(places: set[tuple[int, int]], name: str, descriptor: int) -> bool:
+    try:
+        found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+    except FileNotFoundError:
+        return True     # gone since the listing
+    return (found.st_dev, found.st_ino) in places
 
 
 @contextmanager

@@ -7,6 +7,7 @@ index. Blocking: callers run it in a thread.
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -67,9 +68,12 @@ class WritePlan:
 class NoteFolder:
     """Text files below one folder."""
 
-    def __init__(self, root: Path, *, suffixes: frozenset[str] | None = NOTE_SUFFIXES) -> None:
-        """suffixes None takes every plain file; those that are no text are refused when read."""
-        self._folder = Folder(root, size_limit_bytes=NOTE_LIMIT_BYTES)
+    def __init__(
+        self, root: Path, *, suffixes: frozenset[str] | None = NOTE_SUFFIXES, never: Sequence[Path] = (),
+    ) -> None:
+        """suffixes None takes every plain file; those that are no text are refused when read. never: folders inside
+        that are not listed."""
+        self._folder = Folder(root, size_limit_bytes=NOTE_LIMIT_BYTES, never=never)
         self._suffixes = suffixes
 
     @property

@@ -22,14 +22,16 @@ def folder_key(folder: Path) -> str:
 class SearchableFolders:
     """The text files (.md, .txt) of some folders."""
 
-    def __init__(self, folders: Iterable[Path] = ()) -> None:
+    def __init__(self, folders: Iterable[Path] = (), *, never: Sequence[Path] = ()) -> None:
+        """never: folders inside them that are not looked into."""
+        self._never = tuple(never)
         self._folders: dict[str, NoteFolder] = {}
         self.watch(folders)
 
     def watch(self, folders: Iterable[Path]) -> None:
         """Look at exactly these from now on."""
         keys = {folder_key(folder): None for folder in folders}
-        self._folders = {key: self._folders.get(key) or NoteFolder(Path(key)) for key in keys}
+        self._folders = {key: self._folders.get(key) or NoteFolder(Path(key), never=self._never) for key in keys}
 
     def files(self) -> Sequence[FileState]:
         """Every text file of every folder."""
