@@ -4,6 +4,7 @@ came. A child that dies on an order is tried once more.
 Must not know what the orders ask for.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import trio
 
 from node.scan.errors import ScanBusy, ScanUnavailable
 from node.scan.frames import Order, ScanReady, ScanRefused, ScanReport, Spans, Vectors, decode_report, encode
-from offload.child.errors import ChildError, ChildStartFailed
+from offload.child.errors import ChildError, ChildGone, ChildStartFailed
 from offload.child.policy import RestartPolicy
 from offload.child.process import Child, Death
 from offload.child.supervisor import ChildState, Supervisor
@@ -103,7 +104,9 @@ class AnsweringChild:
         waiting = self._waiting[number] = _Waiting(f"the {self._name} ended")
         try:
             child = await self._supervisor.ready()
-            await child.send(encode(order(number)))
+            waiting = self._waiting[number] = _Waiting(waiting.reason)  # the death of an earlier process is not meant
+            with contextlib.suppress(ChildGone):    # it is dying: those who wait are told, and then there is another
+                await child.send(encode(order(number)))
             await waiting.done.wait()
         except ChildError as error:
             return None, str(error)

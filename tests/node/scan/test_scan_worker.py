@@ -16,8 +16,9 @@ from node.scan import client as client_module
 from node.scan.client import ScanWorker
 from node.scan.errors import ScanBusy, ScanTooLarge, ScanTooLate, ScanUnavailable
 from offload.child.box import HELD
+from offload.child.errors import ChildGone
 from offload.child.policy import RestartPolicy
-from offload.child.process import start_child
+from offload.child.process import Child, start_child
 
 FAKE = Path(__file__).resolve().parents[2] / "support" / "fake_scan.py"
 QUICK = RestartPolicy(first_delay_s=0.01, longest_delay_s=0.02, crash_limit=4, quarantine_s=1000.0)
@@ -68,6 +69,23 @@ async def test_a_death_is_survived(number: signal.Signals) -> None:
         before = await worker.embed(["hello"])
         assert worker.pid is not None
         os.kill(worker.pid, number)
+        assert await worker.embed(["hello"]) == before
+
+
+async def test_a_process_that_dies_slowly_uses_up_one_try_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Child.send
+    async with scanning() as worker:
+        before = await worker.embed(["hello"])
+        dying = worker.pid
+        assert dying is not None
+
+        async def send(child: Child, payload: bytes) -> None:
+            if child.pid == dying:      # its end of the pipe is gone, and that is all that anybody knows yet
+                os.kill(dying, signal.SIGKILL)
+                raise ChildGone()
+            await real(child, payload)
+
+        monkeypatch.setattr(Child, "send", send)
         assert await worker.embed(["hello"]) == before
 
 
