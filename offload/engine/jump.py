@@ -97,15 +97,15 @@ class JumpWriter:
         after = self._rule.state
         if self._rule.done:
             return Advance((*shown, token), surplus=surplus, ended=True)
+        must = self._must(after)
+        ids = self._split(self._words.piece(token), must)
+        if ids and len(shown) + len(ids) <= left and self._rule.automaton.done(self._rule.behind(after, must)):
+            return Advance((*shown, *ids), surplus=surplus, ended=True)
         if not self._fits(after, left - len(shown) - 1) and self._fits(before, left - len(shown), spare=0):
             self._rule.state = before
             return Advance((*shown, *self.ending()), surplus=surplus, ended=True, hurried=True)
-        must = self._must(after)
-        ids = self._split(self._words.piece(token), must)
         if not ids:
             return Advance((*shown, token), (token,), surplus=surplus)
-        if self._rule.automaton.done(self._rule.behind(after, must)):
-            return Advance((*shown, *ids), surplus=surplus, ended=True)
         return self._jump(shown, token, ids, before, after, left, surplus)
 
     def guess(self, _spare: int) -> tuple[int, ...]:
