@@ -11,6 +11,7 @@ from node.cli.failure import CommandFailure, NotRunning
 from node.cli.options import json_option, session
 from node.cli.resting import check_resting
 from node.clock import SystemClock
+from node.counting import counted
 from node.paths import Paths
 
 MARKS = {"ok": "ok ", "warning": "!  ", "problem": "x  "}
@@ -42,9 +43,9 @@ def command(ctx: click.Context) -> None:
         + (f"\n     -> {check['hint']}" if check["hint"] else "")
         for check in checks
     ]
-    lines.append(f"{problems} problems, {warnings} warnings")
+    lines.append(f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}")
     at.data("\n".join(lines), {"checks": checks, "problems": problems, "warnings": warnings})
     if problems:
         raise CommandFailure(
-            f"{problems} problems found", hint="Each line above says what to do.", code="doctor", shown=True
+            f"{counted(problems, 'problem')} found", hint="Each line above says what to do.", code="doctor", shown=True
         )

@@ -8,6 +8,10 @@ import click
 from node.cli.options import json_option, session
 
 
+def _s(number: int) -> str:
+    return "" if number == 1 else "s"
+
+
 def render(view: dict[str, Any]) -> str:
     """One grant as text; times in this machine's zone."""
     head = f"{view['peer']}   trusted as {view['trust']}   "
@@ -30,7 +34,8 @@ def render(view: dict[str, Any]) -> str:
                 f"  at once        {view['max_concurrency']:,}",
             ]
     lines.append(
-        f"  used today     {view['tokens_today']:,} tokens in {view['requests_today']:,} requests; "
+        f"  used today     {view['tokens_today']:,} token{_s(view['tokens_today'])} in "
+        f"{view['requests_today']:,} request{_s(view['requests_today'])}; "
         f"{view['running']:,} running"
     )
     if view["counts_with"]:

@@ -13,6 +13,7 @@ from node.cli.failure import CommandFailure
 from node.cli.options import json_option, session
 from node.cli.output import Session, table
 from node.cli.printable import cell, quoted
+from node.counting import counted
 
 _SHOWN = (
     "entry_id", "at", "peer", "purpose", "level", "outcome", "size_bytes", "substitutions", "approved_by", "receipt",
@@ -102,11 +103,11 @@ def verify(ctx: click.Context, peer: str | None) -> None:
 def _intact(report: dict[str, Any]) -> str:
     if not report["entries"]:
         return "no entries"
-    lines = [f"{report['entries']} entries, chain intact, head {report['head'][:16]}"]
+    lines = [f"{counted(report['entries'], 'entry', 'entries')}, chain intact, head {report['head'][:16]}"]
     if report["first"] > 1:
         lines.append(f"entries 1 to {report['first'] - 1} were removed by age; a signed checkpoint stands for them")
     if report["asked"]:
-        lines.append(f"asked for {report['asked']} receipts, {report['came']} came")
+        lines.append(f"asked for {counted(report['asked'], 'receipt')}, {report['came']} came")
     stands = ", ".join(f"{count} {standing}" for standing, count in report["receipts"].items())
     return "\n".join([*lines, f"the peers' side: {stands}"])
 
@@ -137,4 +138,4 @@ def export(ctx: click.Context, file: Path, texts: bool) -> None:
                 out.write(json.dumps({"of": page["peer_id"], **entry}, ensure_ascii=False) + "\n")
             count += len(page["entries"])
             after = page["next"]
-    at.data(f"{count} entries written to {cell(str(file))}", {"entries": count, "file": str(file)})
+    at.data(f"{counted(count, 'entry', 'entries')} written to {cell(str(file))}", {"entries": count, "file": str(file)})

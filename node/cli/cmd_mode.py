@@ -14,7 +14,8 @@ from node.cli.prompts import answer_questions
 
 def render(view: dict[str, Any]) -> str:
     """The mode, why, and what it means right now, as text."""
-    lines = [f"{view['effective']}   you chose {view['chosen']}   ({cell(view['why'])})"]
+    chosen = "" if view["effective"] == view["chosen"] else f"you chose {view['chosen']}   "
+    lines = [f"{view['effective']}   {chosen}({cell(view['why'])})"]
     if view["listening"]:
         lines.append("listening " + "  ".join(map(cell, view["listening"])))
     if view["effective"] != "offline":

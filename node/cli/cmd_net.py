@@ -7,6 +7,7 @@ import click
 from node.cli.options import json_option, session
 from node.cli.output import table
 from node.cli.printable import cell
+from node.counting import counted
 
 
 def render(view: dict[str, Any]) -> str:
@@ -22,7 +23,7 @@ def render(view: dict[str, Any]) -> str:
         lines.append(f"relay      {cell(relay['name'])}: {state}")
     if view["carrying"]:
         kept = f", places for {', '.join(map(cell, view['places']))}" if view["places"] else ""
-        lines.append(f"carries    {view['circuits']} circuits for peers that were granted relay{kept}")
+        lines.append(f"carries    {counted(view['circuits'], 'circuit')} for peers that were granted relay{kept}")
     if view["peers"]:
         lines += ["", table([_row(peer) for peer in view["peers"]], ["PEER", "WAY", "ADDRESS", "RTT"])]
     lines += ["", *(f"- {cell(one)}" for one in view["advice"])] if view["advice"] else []

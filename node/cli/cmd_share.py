@@ -10,6 +10,7 @@ from node.cli.options import json_option, session
 from node.cli.output import table
 from node.cli.printable import cell
 from node.cli.terminal import confirm
+from node.counting import counted
 
 
 @click.group("share")
@@ -19,9 +20,11 @@ def command() -> None:
 
 def _draw_preview(view: dict[str, Any]) -> str:
     peers = ", ".join(view["peers"])
-    lines = [f"{view['documents']} documents in {view['folder']} would be searchable, in clear, by: {peers}."]
+    documents = counted(view["documents"], "document")
+    lines = [f"{documents} in {view['folder']} would be searchable, in clear, by: {peers}."]
     if view["withheld"]:
-        lines.append(f"{view['withheld']} passages hold secrets and are never handed out.")
+        holding = counted(view["withheld"], "passage holds secrets and is", "passages hold secrets and are")
+        lines.append(f"{holding} never handed out.")
     if view["personal_hits"]:
         lines.append("These personal values of yours stand in it:")
         lines += [f"  {cell(hit)}" for hit in view["personal_hits"]]
@@ -53,7 +56,8 @@ def add(ctx: click.Context, folder: Path, peers: tuple[str, ...], yes: bool) -> 
         if not confirm("Share it?"):
             raise CommandFailure("nothing was shared: you said no", exit_code=4, code="denied")
     view = client.post("/v1/shares", body)
-    at.data(f"Shared {view['folder']} with {', '.join(view['peers'])}: {view['documents']} documents.", view)
+    documents = counted(view["documents"], "document")
+    at.data(f"Shared {view['folder']} with {', '.join(view['peers'])}: {documents}.", view)
 
 
 @command.command("list")

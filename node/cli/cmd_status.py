@@ -6,6 +6,7 @@ import click
 
 from node.cli.options import json_option, session
 from node.cli.output import table
+from node.counting import counted
 
 
 def _duration(seconds: float) -> str:
@@ -37,7 +38,8 @@ def render(view: dict[str, Any]) -> str:
         lines += ["", _queue(view)]
     lines += [
         "",
-        f"LEFT THIS DEVICE TODAY   {view['left_today_entries']} requests, {view['left_today_bytes']} bytes; "
+        f"LEFT THIS DEVICE TODAY   {counted(view['left_today_entries'], 'request')}, "
+        f"{counted(view['left_today_bytes'], 'byte')}; "
         f"personal values kept back: {view['kept_back_today']}      details: kith ledger",
     ]
     return "\n".join(lines)
@@ -45,9 +47,9 @@ def render(view: dict[str, Any]) -> str:
 
 def _queue(view: dict[str, Any]) -> str:
     waiting, undecided, new = view["waiting_requests"], view["undecided_requests"], view["new_answers"]
-    parts = [f"{waiting} requests wait for a better answer"] if waiting else []
+    parts = [counted(waiting, "request waits", "requests wait") + " for a better answer"] if waiting else []
     parts += [f"{undecided} of them for your word"] if undecided else []
-    parts += [f"{new} better answers are new"] if new else []
+    parts += [counted(new, "better answer is", "better answers are") + " new"] if new else []
     return f"{', '.join(parts)}      details: kith queue"
 
 

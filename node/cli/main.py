@@ -151,9 +151,9 @@ def main(args: list[str] | None = None) -> NoReturn:
         _fail(known, "--json" in given)
     except click.exceptions.Exit as leaving:
         sys.exit(leaving.exit_code)
-    except click.Abort:
+    except click.Abort as stopped:  # click's word for Ctrl-C within a command, and for an end of input
         print("kith: stopped", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(130 if isinstance(stopped.__context__, KeyboardInterrupt) else 1)
     except click.ClickException as error:
         _fail_usage(error, "--json" in given)
     except BrokenPipeError:

@@ -12,6 +12,7 @@ from node import selfcheck
 from node.agent.tools.registry import Registry
 from node.api.privacy_views import AuditPeer, AuditTool, AuditView
 from node.api.views import Check
+from node.counting import counted
 from node.daemon.grant_desk import GrantDesk
 from node.daemon.privacy_desk import PrivacyDesk
 from node.daemon.self_test import SelfTest
@@ -114,8 +115,8 @@ class Auditor:
             text = "; ".join([*report.problems, *report.disputes][:3])
             return [Check(name="ledger", state="problem", text=text, hint="See all of it: kith ledger verify")]
         open_ones = report.standings.get(Standing.UNRECEIPTED, 0)
-        text = f"{report.entries} entries, chain intact; {report.standings.get(Standing.RECEIPTED, 0)} signed for by " \
-               f"their receivers, {open_ones} not"
+        text = f"{counted(report.entries, 'entry', 'entries')}, chain intact; " \
+               f"{report.standings.get(Standing.RECEIPTED, 0)} signed for by their receivers, {open_ones} not"
         hint = "Ask a peer for them: kith ledger verify --with PEER" if open_ones else ""
         return [Check(name="ledger", state="ok", text=text, hint=hint)]
 

@@ -13,6 +13,7 @@ from node.api.failures import Starting
 from node.api.mode_views import ModeView
 from node.api.views import DoctorView, HealthView, PeerView, StatusView
 from node.clock import Clock
+from node.counting import counted
 from node.daemon.readiness import Readiness
 from node.errors import KithError, Locked, UsageError
 
@@ -120,7 +121,7 @@ class Control:
         elif mode == before:
             text = "unchanged"
         elif mode == "offline":
-            text = f"{closed} peers closed; messages wait; the agent works on"
+            text = f"{counted(closed, 'peer')} closed; messages wait; the agent works on"
         else:
             text = "peers are being called"
         return {"from": before, "to": after, "chosen": mode, "text": text}

@@ -7,6 +7,7 @@ import trio
 from node import selfcheck
 from node.api.views import Check, DoctorView
 from node.clock import Clock
+from node.counting import counted
 from node.daemon.persevering import in_words
 from node.daemon.vault import FollowingVault
 from node.errors import KithError
@@ -79,14 +80,16 @@ class Doctor:
             return [Check(name="database", state="problem", text="; ".join(damage[:3]), hint="Restore a backup.")]
         missing = await self._database.read(settings.get, MISSING_KEY)
         if missing:
-            text = f"the database was emptied or replaced: {missing} ledger entries are missing"
+            gone = counted(int(missing), "ledger entry is", "ledger entries are")
+            text = f"the database was emptied or replaced: {gone} missing"
             return [Check(name="database", state="warning", text=text, hint="Restore a backup if that was not you.")]
         return [Check(name="database", state="ok", text="every page is sound")]
 
     async def _look_at_ledger(self) -> list[Check]:
         report = await self._ledger.verify()
         if report.ok:
-            return [Check(name="ledger", state="ok", text=f"{report.entries} entries, chain intact")]
+            entries = counted(report.entries, "entry", "entries")
+            return [Check(name="ledger", state="ok", text=f"{entries}, chain intact")]
         found = "; ".join([*report.problems, *report.disputes][:3])
         return [Check(name="ledger", state="problem", text=found, hint="See: kith ledger verify")]
 

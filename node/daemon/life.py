@@ -19,6 +19,7 @@ from node.api.server import serve_api
 from node.api.services import Services
 from node.clock import new_id
 from node.config import Config, set_value
+from node.counting import counted
 from node.daemon.asking import Asking
 from node.daemon.bench import Bench
 from node.daemon.composition import Composition
@@ -154,7 +155,7 @@ class Node:
         await database.write(approvals.close_pending, now_ms)
         crashed = await parts.ledger.close_crashed(purposes=CRASHED_PURPOSES)
         if crashed:
-            log.info("%d requests were cut off by the last stop", crashed)
+            log.info("the last stop cut off %s", counted(crashed, "request"))
         await self._note_missing(parts, database)
         await parts.decisions.load()
         await parts.credentials.load()
@@ -177,7 +178,7 @@ class Node:
             await Persevering("reading the models").attempt(parts.serving.refresh_adverts)
             finished = await parts.agent.start()
             if finished:
-                log.info("%d writes that a stop had interrupted are in place now", finished)
+                log.info("finished %s that a stop had interrupted", counted(finished, "write"))
             self._attach_services(identity, parts, database)
             nursery.start_soon(self._keep_figures, parts, database)
             nursery.start_soon(self._index, parts)
@@ -222,7 +223,7 @@ class Node:
             nursery.start_soon(_cancel_after, self._hurried, nursery.cancel_scope)
             left = await parts.inference.drain(self._config.settings.node.drain_s)
             if left:
-                log.info("%d answers for peers were broken off", left)
+                log.info("broke off %s for peers", counted(left, "answer"))
             nursery.cancel_scope.cancel()
         if self._hurried.is_set():
             await parts.inference.drain(0)

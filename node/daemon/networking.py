@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from node.clock import Entropy
+from node.counting import counted
 from node.daemon.lan import may_reach
 from node.daemon.own_addresses import hosts_to_add, is_everywhere
 from node.errors import PeerUnreachable
@@ -227,7 +228,8 @@ class Networking:
             ])
             dropped = network.drop_stale(addresses)
             if dropped:
-                log.info("dropped %d connections from addresses that this machine has no more", dropped)
+                gone = counted(dropped, "connection")
+                log.info("dropped %s from addresses that this machine has no more", gone)
             self._links.wake()
 
     async def leave(self, code: Any) -> None:

@@ -16,6 +16,7 @@ from node.agent.tools.peers import PeerEntry
 from node.api.views import PeerView as PeerScreen
 from node.api.views import PingView
 from node.clock import Clock, from_ms, to_ms
+from node.counting import counted
 from node.daemon.grants import Grants
 from node.daemon.networking import Networking
 from node.daemon.peer_work import PeerWork, Presence
@@ -296,7 +297,7 @@ class Roster:
             at = "" if relay_of(here.address) else f" {here.address or 'inbound'}"
             route = f"{route_words(here.address, self.name_of)}{at} {here.rtt_ms:.1f} ms"
         else:
-            route = "offline" + (f"; {count} messages wait" if count else "")
+            route = "offline" + (f"; {counted(count, 'message waits', 'messages wait')}" if count else "")
         return PeerScreen(
             peer_id=row.peer_id, name=row.name, trust=row.trust, their_trust=row.their_trust,
             connected=here is not None, route=route, rtt_ms=here.rtt_ms if here else None,

@@ -16,6 +16,7 @@ import trio
 from node.agent.tools.reminders import KeptReminder
 from node.api.reminder_views import ReminderView
 from node.clock import Clock, from_ms, to_ms
+from node.counting import counted
 from node.daemon.persevering import Persevering
 from node.errors import UsageError
 from node.store import reminders
@@ -103,7 +104,7 @@ class Reminding:
         for one in told:
             self._publish({"event": "reminder", "id": one.reminder_id, "missed": one.missed})
         if told:
-            log.info("%d reminders told, %d of them late", len(told), sum(one.missed for one in told))
+            log.info("told %s, %d of them late", counted(len(told), "reminder"), sum(one.missed for one in told))
             self._notice("A reminder is due. See it with: kith reminders")
 
     async def _wait_s(self) -> float:

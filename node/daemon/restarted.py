@@ -12,6 +12,7 @@ from node.agent.events import Answered
 from node.agent.loop import Agent
 from node.agent.ports import ThinkResult
 from node.agent.repetition import RepeatedText
+from node.counting import counted
 from node.daemon.answers import Answers
 from node.daemon.owner import answer_event
 from node.daemon.persevering import in_words
@@ -44,7 +45,7 @@ class Restarted:
         """Until all are whole, or have nobody to go on with them."""
         found = await self._database.read(answers.every)
         if found:
-            log.info("%d answers that a stop had cut off go on", len(found))
+            log.info("going on with %s that a stop had cut off", counted(len(found), "answer"))
         turns = trio.CapacityLimiter(AT_ONCE)
         async with trio.open_nursery() as nursery:
             for kept in found:

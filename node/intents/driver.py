@@ -9,6 +9,7 @@ import logging
 import trio
 
 from node.clock import Clock, Entropy, to_ms
+from node.counting import counted
 from node.errors import KithError
 from node.intents.errors import IntentSettled, NoSuchIntent, NothingToDecide, QueueFull
 from node.intents.ports import Again, GaveUp, Outcome, Parked, Refused, Teller, Upgraded, Upgrader
@@ -152,7 +153,9 @@ class IntentQueue:
         except KithError as error:
             log.warning("the queue stays as the last stop left it for now: %s", error.code)
         else:
-            log.info("%d queued requests were being answered when the node was stopped", found)
+            if found:
+                were = counted(found, "queued request was", "queued requests were")
+                log.info("%s being answered when the node was stopped", were)
         for intent in await self._database.read(intents.live):
             if intent.state is not _S.NEEDS_CONSENT:
                 self._post(Added(intent.intent_id))

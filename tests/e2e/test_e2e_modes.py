@@ -70,7 +70,7 @@ def test_the_command_shows_choice_reason_and_changes(house: Household) -> None:
     house.start(house.phone)
     assert cli(house.phone, "mode", "offline").returncode == 0
     shown = cli(house.phone, "mode")
-    assert shown.stdout.startswith("offline   you chose offline   (as you chose)")
+    assert shown.stdout.startswith("offline   (as you chose)")
     assert "lan -> offline" in shown.stdout
     with subprocess.Popen(
         [sys.executable, "-P", "-c", "from node.cli.main import main; main()", "mode", "--watch"],
@@ -78,7 +78,7 @@ def test_the_command_shows_choice_reason_and_changes(house: Household) -> None:
         stderr=subprocess.DEVNULL, text=True,
     ) as watching:
         assert watching.stdout is not None
-        assert watching.stdout.readline().startswith("offline   you chose offline")
+        assert watching.stdout.readline().startswith("offline   (as you chose)")
         until(lambda: house.phone.client().get("/v1/mode")["chosen"] == "offline", "the node answers")
         cli(house.phone, "mode", "lan")
         assert any("offline -> lan" in watching.stdout.readline() for _ in range(5))

@@ -99,7 +99,7 @@ def test_drafted_at_once_decided_later_answered_once(house: Household) -> None:
     assert len(inferences(phone)) == before
     shown = cli(phone, "queue", "show", item["intent_id"][:8])
     assert "kith queue answer" in shown.stdout
-    until(lambda: "1 requests wait for a better answer, 1 of them for your word" in cli(phone, "status").stdout, "told")
+    until(lambda: "1 request waits for a better answer, 1 of them for your word" in cli(phone, "status").stdout, "told")
     assert cli(phone, "queue", "answer", item["intent_id"]).returncode == 4      # nobody is asked without a terminal
     other = failing(lambda: phone.client().post(
         f"/v1/queue/{item['intent_id']}/decision", {"allow": True, "digest": "of another question"}))

@@ -209,7 +209,7 @@ def test_the_drain_is_bounded_by_its_setting(house: Household) -> None:
         pass
     assert time.monotonic() - begun_s < 30
     assert "home-pc stopped in mid-answer (it is shutting down)" in asking.end()["reason"]
-    assert "1 answers for peers were broken off" in log_of(house.home_pc)
+    assert "broke off 1 answer for peers" in log_of(house.home_pc)
 
 
 def test_a_second_signal_ends_the_wait(house: Household) -> None:

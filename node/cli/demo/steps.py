@@ -18,6 +18,7 @@ from node.cli.demo.nodes import DemoNode
 from node.cli.demo.owner import Owner, pair_two
 from node.cli.demo.world import World
 from node.cli.failure import CommandFailure
+from node.counting import counted
 
 __all__ = ["Stage", "Step", "run_steps"]
 
@@ -132,7 +133,7 @@ def search(stage: Stage) -> Finding:
     hits = [hit for hit in view["hits"] if hit["origin"] == "home-pc" and "1.2 and 1.8 bar" in hit["text"]]
     ok = bool(hits) and "home-pc" in view["asked"]
     text = hits[0]["text"][:120] if hits else "nothing"
-    return "home-pc", ok, f"{share['documents']} documents shared; found {text!r}"
+    return "home-pc", ok, f"{counted(share['documents'], 'document')} shared; found {text!r}"
 
 
 def send_while_away(stage: Stage) -> Finding:
@@ -180,13 +181,14 @@ def account(stage: Stage) -> Finding:
     stage.masked = sum(entry["substitutions"] for entry in entries)
     stage.leaked = len(leaks) + len(in_files)
     ok = report["ok"] and report["entries"] >= 3 and stage.leaked == 0
-    counted = (
-        f"{report['entries']} entries verify" if report["ok"] else f"the ledger does not verify: {report['problems']}"
+    verified = (
+        counted(report["entries"], "entry verifies", "entries verify") if report["ok"]
+        else f"the ledger does not verify: {report['problems']}"
     )
     return (
         "phone",
         ok,
-        f"{counted}; planted values in what left: {leaks or 'none'}, in Kith's files: {in_files or 'none'}",
+        f"{verified}; planted values in what left: {leaks or 'none'}, in Kith's files: {in_files or 'none'}",
     )
 
 

@@ -193,7 +193,7 @@ async def test_the_screen_says_how_a_peer_is_reached(house: House) -> None:
     house.up(BEA, "infer", rtt_ms=3.14)
     (bea, cara) = await house.roster.all()
     assert (bea.connected, bea.route, bea.model) == (True, f"lan {ADDRESS} 3.1 ms", "smollm2")
-    assert (cara.connected, cara.route, cara.waiting_messages) == (False, "offline; 1 messages wait", 1)
+    assert (cara.connected, cara.route, cara.waiting_messages) == (False, "offline; 1 message waits", 1)
     entries = await house.roster.peers()
     assert [(one.name, one.trust) for one in entries] == [("bea", "home"), ("cara", "friend")]
 

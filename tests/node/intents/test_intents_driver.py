@@ -236,7 +236,10 @@ async def test_an_answer_that_arrives_with_the_cancel_is_dropped(bench: Making, 
         assert await made.texts() == []
 
 
-async def test_a_restart_in_the_middle_tries_it_again(bench: Making, autojump_clock: MockClock) -> None:
+async def test_a_restart_in_the_middle_tries_it_again(
+    bench: Making, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "node.intents.driver")
     async def long() -> Outcome:
         await trio.sleep_forever()
         raise AssertionError
@@ -245,9 +248,11 @@ async def test_a_restart_in_the_middle_tries_it_again(bench: Making, autojump_cl
     async with made.running() as queue:
         await queue.add(new())
         await made.until("running")
+    assert "being answered" not in caplog.text      # the first start found none and says nothing
     async with made.running():
         await made.until("done")
         assert await made.texts() == ["better"]
+    assert "1 queued request was being answered when the node was stopped" in caplog.text
 
 
 async def test_time_runs_out(bench: Making, autojump_clock: MockClock) -> None:
