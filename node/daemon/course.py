@@ -37,6 +37,8 @@ RETURN_WAIT_S = 60.0  # so long an answer with which nobody can go on waits for 
 LOOK_EVERY_S = 0.25
 HAND_OVER_LOOK_S = 0.5
 OWN_DEVICES = frozenset({"home", "self"})
+GRANT_ENDED = frozenset({"revoked", "grant_expired"})  # or changed: a named peer is asked at once which it is
+NO_GRANT = frozenset({"not_granted", "grant_expired"})  # refusals that only a decision of the peer's owner ends
 
 
 class ThinkFailed(KithError):
@@ -189,7 +191,8 @@ class Course:
         peers = self._candidates()
         if self._needs.place in (AUTO, LOCAL):
             return bool(peers)
-        return any(peer.peer_id == self._needs.place for peer in peers)
+        # one that is here and has taken its grant back is not waited for
+        return any(peer.peer_id == self._needs.place and (peer.grants_infer or not peer.connected) for peer in peers)
 
     # -- writing --
 
@@ -281,7 +284,8 @@ class Course:
         self._tried.append(f"{choice.peer_name} {said} ({why})")
         self._breaks += 1
         self._only_here = self._only_here or self._breaks >= MOST_BREAKS
-        self._at.peers.note_refusal(choice.peer_id or "", why)
+        if not (self._needs.place != AUTO and broken.reason in GRANT_ENDED):
+            self._at.peers.note_refusal(choice.peer_id or "", why)
         if not self._answer.has_begun and self._needs.place != AUTO:
             raise PeerUnreachable(f"{choice.peer_name} did not answer: {why}.") from broken
 
@@ -301,6 +305,8 @@ class Course:
             self._only_here = self._only_here or not may_differ
             return
         self._at.peers.note_refusal(peer_id, str(failure))
+        if self._needs.place != AUTO and getattr(failure, "code", "") in NO_GRANT:
+            self._barred.add(peer_id)       # it may have been told of the end of the grant before this device was
         if not answer.has_begun and self._refusals >= MOST_REFUSALS:
             self._only_here = True
 

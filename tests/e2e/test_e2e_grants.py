@@ -74,7 +74,7 @@ def test_a_grant_is_shown_with_what_was_used(house: Household) -> None:
     after = until(lambda: _booked(house, before), "the request is booked")
     assert after["requests_today"] == before["requests_today"] + 1
     shown = cli(house.home_pc, "grant", "show", "phone")
-    assert f"{after['tokens_today']:,} tokens in {after['requests_today']} requests" in shown.stdout
+    assert f"{after['tokens_today']:,} tokens in {after['requests_today']} request" in shown.stdout
     assert "20,000,000" in shown.stdout
 
 

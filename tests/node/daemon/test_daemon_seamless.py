@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 import trio
@@ -152,6 +153,29 @@ async def test_a_named_peer_that_stays_away_is_no_clean_end(autojump_clock: obje
     assert result.finish_reason == "broken"
     assert house.expected("alpha").startswith(result.text)
     assert 0 < len(result.text) < len(house.expected("alpha"))
+    assert house.providers[1].engine.requests == []
+
+
+@pytest.mark.parametrize("told", [True, False])
+async def test_a_named_peer_that_takes_its_grant_back_is_not_waited_for(autojump_clock: object, told: bool) -> None:
+    """told: whether this device knows of the end of the grant before the peer refuses to go on."""
+    house = await House.build("alpha", "alpha", here="alpha")
+    one = house.providers[0]
+    known = one.candidate
+    if not told:
+        one.candidate = lambda: replace(known(), grants_infer=True)  # type: ignore[method-assign]
+    ended: list[float] = []
+
+    async def withdraw(house: House) -> None:
+        await home_withdraws(house)
+        ended.append(trio.current_time())
+
+    result = await while_thinking(house, 2.05, withdraw, place="home-pc")
+    assert trio.current_time() - ended[0] < 1
+    assert (result.finish_reason, result.ran_on) == ("broken", "home-pc")
+    assert "the grant there was withdrawn" in result.reason
+    assert ("it has not granted this device the use of its models" in result.reason) is not told
+    assert not [note for note in house.notes if "Nobody is here" in note]
     assert house.providers[1].engine.requests == []
 
 
