@@ -9,7 +9,8 @@ import pytest
 from typing_owner import read_until
 
 ASKED = """
-import fcntl, termios
+import fcntl, signal, termios
+signal.signal(signal.SIGINT, signal.default_int_handler)    # which a run in the background hands on as ignored
 fcntl.ioctl(2, termios.TIOCSCTTY, 0)
 from node.cli import main
 from node.cli.client import NodeClient
@@ -36,9 +37,12 @@ def test_ctrl_c_at_the_pairing_question(typed: str, code: int, answered: str) ->
         )
         os.close(tty)
         with process:
-            assert read_until(controller, "[y/N] ").endswith("Pair? [y/N] ")
-            os.write(controller, typed.encode())
-            out = process.communicate(timeout=20)[0]
+            try:
+                assert read_until(controller, "[y/N] ").endswith("Pair? [y/N] ")
+                os.write(controller, typed.encode())
+                out = process.communicate(timeout=60)[0]
+            finally:
+                process.kill()      # so that a failure is a failure and no wait without end
         shown = read_until(controller, "\0")
         assert (process.returncode, out) == (code, answered), shown
         if code == 130:
