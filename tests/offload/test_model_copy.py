@@ -110,6 +110,13 @@ class Pair:
             on_progress=progress)
 
 
+@pytest.fixture
+def jumping(autojump_clock: trio.testing.MockClock) -> trio.testing.MockClock:
+    """Files are read and written in real threads: time may only jump when they are done."""
+    autojump_clock.autojump_threshold = 0.05
+    return autojump_clock
+
+
 def requests(pair: Pair) -> list[int]:
     """Where each stream began."""
     return [end.sent[0].offset for end in pair.ends if end.sent and isinstance(end.sent[0], ModelRequest)]
@@ -131,7 +138,7 @@ async def test_odd_names_and_unknown_licences(tmp_path, nursery) -> None:
     assert (copied.name, copied.licence) == ("My-model-v2-ber", "Some-words-of-a-licence")
 
 
-async def test_goes_on_where_each_stream_broke(tmp_path, nursery, autojump_clock) -> None:
+async def test_goes_on_where_each_stream_broke(tmp_path, nursery, jumping) -> None:
     pair = Pair(nursery)
 
     def breaks(number: int, channel: MemoryChannel) -> None:
@@ -152,7 +159,7 @@ async def test_a_copy_that_was_stopped_goes_on_later(tmp_path, nursery) -> None:
     assert requests(pair) == [100_000]
 
 
-async def test_a_peer_that_is_away_for_a_while(tmp_path, nursery, autojump_clock) -> None:
+async def test_a_peer_that_is_away_for_a_while(tmp_path, nursery, jumping) -> None:
     pair, tries = Pair(nursery), 0
     open_now = pair.open
 
@@ -167,7 +174,7 @@ async def test_a_peer_that_is_away_for_a_while(tmp_path, nursery, autojump_clock
     assert (await pair.copy(tmp_path)).part.read_bytes() == FILE
 
 
-async def test_a_peer_that_does_not_come_back(tmp_path, nursery, autojump_clock) -> None:
+async def test_a_peer_that_does_not_come_back(tmp_path, nursery, jumping) -> None:
     pair = Pair(nursery)
     (tmp_path / f".{DIGEST}.part").write_bytes(FILE[:10])
 
@@ -182,7 +189,7 @@ async def test_a_peer_that_does_not_come_back(tmp_path, nursery, autojump_clock)
     assert (tmp_path / f".{DIGEST}.part").read_bytes() == FILE[:10]
 
 
-async def test_a_silent_peer(tmp_path, nursery, autojump_clock) -> None:
+async def test_a_silent_peer(tmp_path, nursery, jumping) -> None:
     streams = 0
 
     async def opener() -> MemoryChannel:
@@ -215,7 +222,7 @@ async def test_negative_control_without_the_digest_check_they_would(tmp_path, nu
     assert copied.part.read_bytes() != FILE
 
 
-async def test_a_peer_that_changes_the_size_between_two_streams(tmp_path, nursery, autojump_clock) -> None:
+async def test_a_peer_that_changes_the_size_between_two_streams(tmp_path, nursery, jumping) -> None:
     pair = Pair(nursery)
 
     def before(number: int, channel: MemoryChannel) -> None:
@@ -321,7 +328,7 @@ async def test_a_file_that_was_complete_already(tmp_path, nursery) -> None:
     assert (await Pair(nursery).copy(tmp_path)).part.read_bytes() == FILE
 
 
-async def test_more_copies_than_one_peer_may_have(tmp_path, nursery, autojump_clock) -> None:
+async def test_more_copies_than_one_peer_may_have(tmp_path, nursery, jumping) -> None:
     pair = Pair(nursery)
     held = [await pair.open() for _ in range(CONCURRENT_PER_PEER)]
     for number, channel in enumerate(held):
@@ -342,7 +349,7 @@ async def test_more_copies_than_one_peer_may_have(tmp_path, nursery, autojump_cl
     assert copied[0].part.read_bytes() == FILE
 
 
-async def test_a_copier_that_reads_nothing_is_given_up(nursery, autojump_clock) -> None:
+async def test_a_copier_that_reads_nothing_is_given_up(nursery, jumping) -> None:
     pair = Pair(nursery)
     channel = await pair.open()
     await channel.send(ModelRequest(bytes(16), DIGEST, 0))
