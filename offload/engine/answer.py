@@ -114,7 +114,7 @@ class Answer:
             if self._new >= self.most_new:
                 return self._end("length", advance.tokens[:place], shown)
         if advance.ended:
-            return self._end("stop", (), shown)
+            return self._end("length" if advance.hurried else "stop", (), shown)
         return _events(shown, advance.tokens)
 
     def read_again(self, decoded: Sequence[int]) -> None:

@@ -171,7 +171,8 @@ class JumpWriter:
 
     def _fits(self, state: State, left: int, spare: int = _SPARE_TOKENS) -> bool:
         """Whether the shortest end fits in so many tokens. spare: so many fewer."""
-        if self._rule.automaton.fewest(state) <= left - spare:      # no token is shorter than a byte
+        fewest = self._rule.automaton.fewest(state)
+        if fewest == 0 or fewest <= left - spare:       # it may end here, or: no token is shorter than a byte
             return True
         ids = self._shortest(state)
         return ids is not None and len(ids) <= left - spare

@@ -212,7 +212,9 @@ async def test_the_end_of_the_context_gives_length_and_too_long_a_prompt_is_refu
         assert isinstance(finished, Finished)
         # Either the context ended, or the model went in circles first; never an error.
         assert finished.finish_reason in {"length", "loop"}
-        assert finished.usage.prompt_tokens + finished.usage.output_tokens <= 256
+        # a language that may end anywhere is written to the last place
+        used = finished.usage.prompt_tokens + finished.usage.output_tokens
+        assert used == 256 if finished.finish_reason == "length" else used <= 256
         events = await collect(engine, asked("x " * 400))
         assert isinstance(events[-1], Failed)
         assert events[-1].code == "prompt_too_long"
