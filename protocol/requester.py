@@ -298,13 +298,15 @@ class RequesterMachine:
     def _take_text(self, frame: TokenFrame) -> Commands:
         self._check_output(frame.seq)
         self._digest.add(frame.text)
-        self._token_count += frame.tokens
-        self._thought_bytes += len(frame.thought.encode())
+        token_count = self._token_count + frame.tokens
+        thought_bytes = self._thought_bytes + len(frame.thought.encode())
         if self._digest.value() != frame.digest:
             raise OutOfOrder("the text's digest is wrong")
-        if self._token_count > self._request.max_tokens \
-                or max(self._digest.size_bytes, self._thought_bytes) > limits.MAX_TEXT_BYTES:
+        if token_count > self._request.max_tokens \
+                or max(self._digest.size_bytes, thought_bytes) > limits.MAX_TEXT_BYTES:
             raise OutOfOrder("more output than was asked for")
+        # only now: a frame that is refused leaves the resume point where it was
+        self._next_seq, self._token_count, self._thought_bytes = frame.seq + 1, token_count, thought_bytes
         if self.state is _S.CANCELLING:
             return ()
         self._texts.append(frame.text)
@@ -317,9 +319,9 @@ class RequesterMachine:
 
     def _take_call(self, frame: ToolCallFrame) -> Commands:
         self._check_output(frame.seq)
-        self._tool_calls += 1
-        if not self._request.tools or self._tool_calls > limits.MAX_TOOL_CALLS:
+        if not self._request.tools or self._tool_calls >= limits.MAX_TOOL_CALLS:
             raise OutOfOrder("a tool call that was not offered")
+        self._next_seq, self._tool_calls = frame.seq + 1, self._tool_calls + 1
         return self._unless_cancelling(ToolCallArrived(frame.name, frame.arguments_json, frame.repaired))
 
     def _check_output(self, seq: int) -> None:
@@ -327,7 +329,6 @@ class RequesterMachine:
             raise OutOfOrder("output before the request was accepted")
         if seq != self._next_seq:
             raise OutOfOrder(f"output {seq} where {self._next_seq} was due")
-        self._next_seq += 1
 
     def _end(self, frame: End) -> Commands:
         if self.state is not _S.CANCELLING and frame.finish_reason == "cancelled":

@@ -364,6 +364,18 @@ def test_tool_calls_must_have_been_offered_and_are_bounded() -> None:
     play.refused(OutOfOrder, Received(ToolCallFrame(ID, limits.MAX_TOOL_CALLS, "calendar_free", "{}")))
 
 
+def test_a_frame_that_is_refused_leaves_the_resume_point_where_it_was() -> None:
+    lies = [
+        token(1, "b", "ax", 1), token(2, "b", "ab", 1), token(1, "b", "ab", tokens=100),
+        ToolCallFrame(ID, 1, "x", "{}"),
+    ]  # fmt: skip
+    for lie in lies:
+        play = streaming(tools=()) >> Received(token(0, "a", "a", 1)) << TextArrived
+        play.refused(OutOfOrder, Received(lie))
+        resume = play.machine.resume_point
+        assert (resume.text, resume.cursor, resume.tokens_left, resume.calls) == ("a", 1, 99, 0)
+
+
 def test_text_is_bounded_in_bytes() -> None:
     play, text = streaming(max_tokens=1000), ""
     piece = "é" * (limits.MAX_TEXT_BYTES // 32)  # two bytes each, so 16 of them fill it
