@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 import trio
+from trio import TaskStatus
 
 from node.scan.errors import ScanBusy, ScanUnavailable
 from node.scan.frames import Order, ScanReady, ScanRefused, ScanReport, Spans, Vectors, decode_report, encode
@@ -19,7 +20,7 @@ from offload.child.policy import RestartPolicy
 from offload.child.process import Child, Death
 from offload.child.supervisor import ChildState, Supervisor
 
-__all__ = ["AnsweringChild"]
+__all__ = ["AnsweringChild", "FrontOfChild"]
 
 _MOST_WAITING = 64
 _log = logging.getLogger(__name__)
@@ -166,6 +167,38 @@ class AnsweringChild:
         for waiting in self._waiting.values():
             waiting.reason = reason
             waiting.done.set()
+
+
+class FrontOfChild:
+    """What the node's side of each such process shows of it. run() must be running."""
+
+    def __init__(self, child: AnsweringChild) -> None:
+        self._child = child
+
+    @property
+    def state(self) -> ChildState:
+        """How the process is; idle also means not started yet."""
+        return self._child.state
+
+    @property
+    def pid(self) -> int | None:
+        """The present process."""
+        return self._child.pid
+
+    @property
+    def box(self) -> Mapping[str, str]:
+        """The walls around it; empty before its first start."""
+        return self._child.box
+
+    @property
+    def probe(self) -> Mapping[str, str]:
+        """What it could do all the same."""
+        return self._child.probe
+
+    async def run(self, *, task_status: TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve until cancelled; the process is then ended."""
+        task_status.started()
+        await self._child.run()
 
 
 def _decoded(payload: bytes) -> ScanReport:

@@ -5,17 +5,15 @@ Implements the agent's Embedder. Must not know wordllama, detectors or what the 
 
 import sys
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import trio
-from trio import TaskStatus
 
-from node.scan.answering import AnsweringChild
+from node.scan.answering import AnsweringChild, FrontOfChild
 from node.scan.errors import ScanTooLarge, ScanTooLate, ScanUnavailable
 from node.scan.frames import Embed, Vectors
 from offload.child.policy import RestartPolicy
 from offload.child.process import start_child
-from offload.child.supervisor import ChildState
 
 __all__ = ["ScanWorker"]
 
@@ -26,42 +24,17 @@ _MOST_TEXTS = 20_000
 _FLOAT_BYTES = 4
 
 
-class ScanWorker:
+class ScanWorker(FrontOfChild):
     """Vectors of texts. run() must be running."""
 
     def __init__(
         self, *, idle_stop_s: float = 300.0, deadline_s: float = 30.0, policy: RestartPolicy | None = None,
     ) -> None:
         self._deadline_s = deadline_s
-        self._child = AnsweringChild(
+        super().__init__(AnsweringChild(
             "scan worker", launch=lambda: start_child(_MODULE), greeting=Embed(0, []), idle_stop_s=idle_stop_s,
             policy=policy,
-        )
-
-    @property
-    def state(self) -> ChildState:
-        """How the worker is; idle also means not started yet."""
-        return self._child.state
-
-    @property
-    def pid(self) -> int | None:
-        """The present worker process."""
-        return self._child.pid
-
-    @property
-    def box(self) -> Mapping[str, str]:
-        """The walls around it; empty before its first start."""
-        return self._child.box
-
-    @property
-    def probe(self) -> Mapping[str, str]:
-        """What it could do all the same."""
-        return self._child.probe
-
-    async def run(self, *, task_status: TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve until cancelled; the worker is then ended."""
-        task_status.started()
-        await self._child.run()
+        ))
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector per text, in order, each of length 1 (zeros for a text without words).

@@ -3,18 +3,16 @@
 Must not know which detectors there are, labels, placeholders or peers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import trio
-from trio import TaskStatus
 
-from node.scan.answering import AnsweringChild
+from node.scan.answering import AnsweringChild, FrontOfChild
 from node.scan.errors import ScanTooLarge, ScanTooLate, ScanUnavailable
 from node.scan.frames import Detect, Spans
 from offload.child.errors import ChildError
 from offload.child.policy import RestartPolicy
 from offload.child.process import start_child
-from offload.child.supervisor import ChildState
 
 __all__ = ["DetectWorker"]
 
@@ -24,7 +22,7 @@ _START_S = 60.0             # importing and loading take 3 to 15 s
 _CHARS_PER_S = 400.0        # a tenth of what one slow core does
 
 
-class DetectWorker:
+class DetectWorker(FrontOfChild):
     """Spans of what may be personal. run() must be running."""
 
     def __init__(
@@ -32,35 +30,10 @@ class DetectWorker:
     ) -> None:
         """deadline_s: for one call, besides a second per 400 characters; a process that misses it is ended."""
         self._deadline_s = deadline_s
-        self._child = AnsweringChild(
+        super().__init__(AnsweringChild(
             "detector", launch=lambda: start_child(_MODULE), greeting=Detect(0, [], []), idle_stop_s=idle_stop_s,
             policy=policy,
-        )
-
-    @property
-    def state(self) -> ChildState:
-        """How the process is; idle also means not started yet."""
-        return self._child.state
-
-    @property
-    def pid(self) -> int | None:
-        """The present process."""
-        return self._child.pid
-
-    @property
-    def box(self) -> Mapping[str, str]:
-        """The walls around it; empty before its first start."""
-        return self._child.box
-
-    @property
-    def probe(self) -> Mapping[str, str]:
-        """What it could do all the same."""
-        return self._child.probe
-
-    async def run(self, *, task_status: TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve until cancelled; the process is then ended."""
-        task_status.started()
-        await self._child.run()
+        ))
 
     async def warm(self) -> None:
         """Have the process started before it is needed. Raises ScanUnavailable."""
