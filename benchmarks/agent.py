@@ -10,7 +10,7 @@ import trio
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
-from benchmarks.bank import add_bank_rows, judge, measure, part
+from benchmarks.bank import add_bank_rows, judge, measure, open_parts, part
 from benchmarks.languages import add_language_rows
 from benchmarks.learning import add_learning_rows
 from benchmarks.report import Report, options
@@ -22,7 +22,7 @@ def main() -> None:
     given = options("agent")
     report = Report("agent")
     add_time_rows(report)
-    for name in ("own", "others"):
+    for name in open_parts():
         add_bank_rows(report, name, measure(trio.run(judge, part(name))))
     add_learning_rows(report)
     add_language_rows(report)

@@ -16,7 +16,7 @@ import numpy as np
 import trio
 from agent_node import StaticEmbedder
 
-from benchmarks.bank import part
+from benchmarks.bank import open_parts, part
 from node.agent.choice import Choosable, Chooser
 from node.agent.gate import ACT_P, ASK_P
 
@@ -28,7 +28,7 @@ async def rankings():
     specs, reader = bank.specs(), bank.reader()
     chooser = Chooser([Choosable.of(spec) for spec in specs], StaticEmbedder())
     rows = []
-    for case in [*part("own"), *part("others")]:
+    for case in [case for name in open_parts() for case in part(name)]:
         reading = reader.read(case.text, bank.NOW)
         evidence = {}
         for spec in specs:

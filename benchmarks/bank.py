@@ -1,11 +1,13 @@
 """The bank of requests: what the ladder makes of them, per rung, per tool and per slot.
 
-Three parts (benchmarks/bank/): `own` has the development cases and more of the same author; `others` is other people's
-public wording, rewritten; `sealed` was written by somebody who saw no code, and is opened only by --sealed, each
-opening being logged with its figures in openings.jsonl. The tools are the bank's fifteen: they measure readers,
-choice and gate, not the node's own tools.
+The open parts (benchmarks/bank/): `own` has the development cases and more of the same author; `others` is other
+people's public wording, rewritten; `others2` was the first sealed part, opened once (openings.jsonl names it by its
+digest, with the figures of that opening) and read since; `others3` is more by somebody who saw no code. `sealed` is
+written by the same hand as others3, read by nobody who works on the agent, and opened only by --sealed, each opening
+being logged with its figures. The tools are the bank's fifteen: they measure readers, choice and gate, not the node's
+own tools.
 
-    PYTHONPATH=.:tests/support python -m benchmarks.bank [own|others] [--sealed --why TEXT] [--errors]
+    PYTHONPATH=.:tests/support python -m benchmarks.bank [own|others|others2|others3] [--sealed --why TEXT] [--errors]
 """
 
 import argparse
@@ -29,9 +31,10 @@ from node.agent.gate import Band, Gate, Verdict, load_gate
 from node.agent.readers.quantities import conversion, evaluate
 from node.agent.slots import Filled
 
-__all__ = ["Figures", "add_bank_rows", "measure", "part"]
+__all__ = ["OPEN_PARTS", "Figures", "add_bank_rows", "measure", "open_parts", "part"]
 
 FOLDER = Path(__file__).resolve().parent / "bank"
+OPEN_PARTS = ("own", "others", "others2", "others3")
 KEPT_SHARE = 0.85
 
 
@@ -78,6 +81,11 @@ class Figures:
     by_tool: dict[str, tuple[int, int]] = field(default_factory=dict)
     by_slot: dict[str, tuple[int, int]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
+
+
+def open_parts() -> tuple[str, ...]:
+    """The open parts that are here, in order."""
+    return tuple(name for name in OPEN_PARTS if (FOLDER / f"{name}.jsonl").exists())
 
 
 def part(name: str) -> list[bank.Case]:
@@ -184,9 +192,8 @@ def add_bank_rows(report: Report, name: str, figures: Figures) -> None:
 
 def _log_opening(figures: Figures, why: str) -> None:
     """One line for each time the sealed part is opened."""
-    digest = hashlib.sha256((FOLDER / "sealed.jsonl").read_bytes()).hexdigest()
     line = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"), "why": why, "digest": digest,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"), "why": why, "digest": _digest(),
         "figures": {name: round(getattr(figures, name), 4) for name in (
             "size", "right_tool", "top_two", "exact", "arguments", "abstain", "asked_right", "wrong_runs")},
     }
@@ -194,10 +201,14 @@ def _log_opening(figures: Figures, why: str) -> None:
         log.write(json.dumps(line) + "\n")
 
 
+def _digest() -> str:
+    return hashlib.sha256((FOLDER / "sealed.jsonl").read_bytes()).hexdigest()
+
+
 def main() -> None:
     """Print one part's figures, per tool and slot; --errors lists what went wrong (never of the sealed part)."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bank")
-    parser.add_argument("part", nargs="?", default="own", choices=["own", "others"])
+    parser.add_argument("part", nargs="?", default="own", choices=OPEN_PARTS)
     parser.add_argument("--sealed", action="store_true", help="open the sealed part; logged")
     parser.add_argument("--why", default="", help="why it is opened")
     parser.add_argument("--errors", action="store_true")
@@ -205,6 +216,10 @@ def main() -> None:
     if given.sealed and not given.why:
         sys.exit("say why it is opened: --why TEXT")
     name = "sealed" if given.sealed else given.part
+    if not (FOLDER / f"{name}.jsonl").exists():
+        sys.exit(f"the part {name} is not here: benchmarks/bank/{name}.jsonl is missing")
+    if given.sealed and _digest() != (FOLDER / "sealed.sha256").read_text(encoding="ascii").split()[0]:
+        sys.exit("benchmarks/bank/sealed.jsonl is not the file whose digest sealed.sha256 holds")
     run: Callable[[], Any] = lambda: trio.run(judge, part(name))  # noqa: E731
     figures = measure(run())
     report = Report("agent")
