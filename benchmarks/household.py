@@ -1,9 +1,12 @@
 """What several machines and several askers make of it: who is picked, whose turn it is, two machines beside one, and
-eight delegated streams beside the same asked directly. Run: python -m benchmarks.household [--quick] [--json]
+eight delegated streams beside the same asked directly.
+Run: python -m benchmarks.household [--quick] [--json] [--only picking turns streams prefill decode bare]
 Two machines beside one take minutes and are left out of --quick.
 
 Jobs pass the real network on loopback, guard, ledger, grant check and choice; each provider's engine is pinned to one
-core. Which of two machines a job goes to is decided by the router and its reservations, nowhere else.
+core, and this process - the asker, and both providers' nodes - runs on whichever is free: on a machine of two cores it
+takes its time from the engines. "bare" is what the two cores give with nothing of that between, the same jobs handed to
+the same engines: what two beside one could be at best.
 """
 
 import os
@@ -13,8 +16,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, ExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,14 +25,14 @@ import trio
 
 from benchmarks.offload import MODELS, SENTENCE, Timed, ask_delegated, ask_directly, clear
 from benchmarks.report import Report, options
-from benchmarks.timing import median, pin_self
+from benchmarks.timing import median
 from benchmarks.two_sides import FreeUsage, OneGrant, Side, sides, today
 from node.clock import SystemEntropy
 from node.daemon.reservations import Reservations
 from offload.client import AnswerBroken, ask_peer
 from offload.local_engine import LocalEngine
 from offload.model_host import HostLimits
-from offload.ports import ChatPrompt, GenerateRequest, Message, Piece, Queued
+from offload.ports import ChatPrompt, Failed, GenerateRequest, Message, Piece, Queued
 from offload.prediction import Speed
 from offload.quota import QuotaBook
 from offload.router import JobNeeds, LocalView, Offer, PeerCandidate, choose
@@ -39,6 +42,7 @@ from protocol.inference import Part as WirePart
 from protocol.names import INFER
 
 QUICK, FULL = True, False
+PARTS = ("picking", "turns", "streams", "prefill", "decode", "bare")
 LOAD = {
     QUICK: {"picks": 3000, "rounds": 0, "jobs": 0, "streams": 8, "tokens": 24, "turns": 1},
     FULL: {"picks": 30_000, "rounds": 5, "jobs": 8, "streams": 8, "tokens": 64, "turns": 5},
@@ -48,6 +52,10 @@ GIVEN_UP: list[str] = []
 OFFER = Offer("m", "ab" * 32, 8192, speed=Speed(0.003, 0.02, 3.0))
 NOBODY_HERE = LocalView("asker", None)
 LONG_PROMPT_SENTENCES = 52      # about 1,150 tokens
+KINDS = {
+    "prefill": ("prefill-heavy (about 1,150 tokens to read, 16 to write)", 1.6),
+    "decode": ("decode-heavy (20 tokens to read, 128 to write)", 1.3),
+}
 
 
 @dataclass
@@ -92,7 +100,7 @@ def picking(report: Report, runs: int) -> None:
             peers = [_seen(book, peer_id, dice) for peer_id in "abc"]
             choice = choose(JobNeeds("auto", 300, 256), NOBODY_HERE, tuple(peers), mode="lan")
             assert choice.peer_id is not None
-            held.enter_context(book.hold(choice.peer_id, choice.expected_s))
+            held.enter_context(book.hold(choice.peer_id, choice.work_s))
             spread[choice.peer_id] += 1
     report.add("nine jobs at one moment over three equal machines: most on one", max(spread.values()), "", at_most=3)
 
@@ -158,7 +166,7 @@ async def run_jobs(asker: Side, providers: Sequence[Provider], jobs: Sequence[Jo
         choice = choose(needs, NOBODY_HERE, seen, mode="lan")
         assert choice.peer_id is not None
         provider = by_id[choice.peer_id]
-        with book.hold(choice.peer_id, choice.expected_s):
+        with book.hold(choice.peer_id, choice.work_s):
             request_id = SystemEntropy().bytes(16)
             clearance = await clear(asker, provider.side, request_id, job.text)
             request = InferRequest(
@@ -186,29 +194,53 @@ async def _on_text(_: str) -> bool:
     return True
 
 
-async def two_beside_one(report: Report, asker: Side, providers: Sequence[Provider], load: dict[str, int]) -> None:
+def jobs_of(kind: str, number: int, count: int) -> list[Job]:
+    """Jobs that no engine has seen: their first words differ."""
+    if kind == "prefill":
+        filling = SENTENCE * LONG_PROMPT_SENTENCES
+        return [Job(f"Note {n}. {filling}Say it in ten words.", 16) for n in range(number, number + count)]
+    return [Job(f"Tell a long story, number {n}.", 128) for n in range(number, number + count)]
+
+
+async def run_bare(providers: Sequence[Provider], jobs: Sequence[Job]) -> float:
+    """Seconds until all jobs are done, handed round to the engines with no node between."""
+
+    async def run(number: int, job: Job) -> None:
+        request = GenerateRequest(
+            request_id=SystemEntropy().bytes(16).hex(), principal="bare", max_tokens=job.tokens,
+            prompt=ChatPrompt((Message("user", job.text),)))
+        async with providers[number % len(providers)].engine.stream(request) as events:
+            async for event in events:
+                if isinstance(event, Failed):
+                    raise RuntimeError(event.message)
+
+    begun_s = time.perf_counter()
+    async with trio.open_nursery() as nursery:
+        for number, job in enumerate(jobs):
+            nursery.start_soon(run, number, job)
+    return time.perf_counter() - begun_s
+
+
+async def two_beside_one(
+    report: Report, asker: Side, providers: Sequence[Provider], load: dict[str, int], kind: str, *, bare: bool
+) -> None:
     """The same jobs with one machine and with two, taking turns."""
     count, rounds = load["jobs"], load["rounds"]
-    kinds = {
-        "prefill-heavy (about 1,150 tokens to read, 16 to write)": (1.6, lambda n: Job(
-            f"Note {n}. " + SENTENCE * LONG_PROMPT_SENTENCES + "Say it in ten words.", 16)),
-        "decode-heavy (20 tokens to read, 128 to write)": (1.3, lambda n: Job(f"Tell a long story, number {n}.", 128)),
-    }
-    number = 0
-    for name, (bound, make) in kinds.items():
-        one, two, cpu_ms = [], [], []
-        for _ in range(rounds):
-            for group, took in ((providers[:1], one), (providers, two)):
-                jobs = [make(number + n) for n in range(count)]
-                number += count
-                before = resource.getrusage(resource.RUSAGE_SELF)
-                took.append(await run_jobs(asker, group, jobs))
-                after = resource.getrusage(resource.RUSAGE_SELF)
-                cpu_ms.append(1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / count)
-        report.add(
-            f"{count} jobs, {name}: one machine beside two, median of {rounds}", median(one), "s", baseline=median(two),
-            ratio_at_least=bound)
-        report.add(f"{name.partition(' (')[0]}: CPU of asker and both nodes together, a job", median(cpu_ms), "ms")
+    name, bound = KINDS[kind]
+    one, two, cpu_ms, number = [], [], [], int(bare) * 10_000
+    for _ in range(rounds):
+        for group, took in ((providers[:1], one), (providers, two)):
+            jobs = jobs_of(kind, number, count)
+            number += count
+            before = resource.getrusage(resource.RUSAGE_SELF)
+            took.append(await (run_bare(group, jobs) if bare else run_jobs(asker, group, jobs)))
+            after = resource.getrusage(resource.RUSAGE_SELF)
+            cpu_ms.append(1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / count)
+    said = f"{count} jobs, {name}{', engines only' if bare else ''}"
+    report.add(f"{said}: one machine beside two, median of {rounds}", median(one), "s", baseline=median(two),
+               ratio_at_least=None if bare else bound)
+    report.add(f"{said}: CPU of asker and both nodes together, a job", median(cpu_ms), "ms")
+    report.add(f"{said}: jobs done by each machine", providers[0].done / max(1, providers[1].done), "")
 
 
 async def many_streams(report: Report, asker: Side, provider: Provider, load: dict[str, int]) -> None:
@@ -247,41 +279,54 @@ async def many_streams(report: Report, asker: Side, provider: Provider, load: di
                baseline=median(direct), ratio_at_least=0.97)
 
 
-async def measure(report: Report, load: dict[str, int]) -> None:
+@asynccontextmanager
+async def household() -> AsyncIterator[tuple[Side, list[Provider]]]:
+    """The asker, and two providers with an engine each, on a core each."""
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kb-"))
+        asker, others = await stack.enter_async_context(sides(Path(folder), 2))
+        nursery = await stack.enter_async_context(trio.open_nursery())
+        providers = []
+        for number, side in enumerate(others):
+            limits = HostLimits(slots=4, context_tokens=8192, queue_limit=32)
+            engine = LocalEngine([MODELS], limits=limits, threads=1)
+            await nursery.start(engine.run)
+            await engine.warm()
+            for pid in engine.worker_pids:
+                for task in os.listdir(f"/proc/{pid}/task"):
+                    os.sched_setaffinity(int(task), {number % (os.cpu_count() or 1)})
+            side.serve[INFER] = InferenceServer(
+                engine, OneGrant(side.peer_id, asker.peer_id), QuotaBook(FreeUsage(), today)).serve
+            providers.append(Provider(side, engine))
+        yield asker, providers
+        nursery.cancel_scope.cancel()
+
+
+async def measure(report: Report, load: dict[str, int], parts: Sequence[str]) -> None:
     """The rows that need engines."""
-    await taking_turns(report, load["tokens"])
-    cores = sorted(os.sched_getaffinity(0) | {0, 1}) if os.cpu_count() else [0]
-    with tempfile.TemporaryDirectory(prefix="kb-") as folder:
-        async with AsyncExitStack() as stack:
-            asker, others = await stack.enter_async_context(sides(Path(folder), 2))
-            nursery = await stack.enter_async_context(trio.open_nursery())
-            providers = []
-            for side, core in zip(others, cores, strict=False):
-                limits = HostLimits(slots=4, context_tokens=8192, queue_limit=32)
-                engine = LocalEngine([MODELS], limits=limits, threads=1)
-                await nursery.start(engine.run)
-                await engine.warm()
-                for pid in engine.worker_pids:
-                    for task in os.listdir(f"/proc/{pid}/task"):
-                        os.sched_setaffinity(int(task), {core})
-                side.serve[INFER] = InferenceServer(
-                    engine, OneGrant(side.peer_id, asker.peer_id), QuotaBook(FreeUsage(), today)).serve
-                providers.append(Provider(side, engine))
+    if "turns" in parts:
+        await taking_turns(report, load["tokens"])
+    if not {"streams", *KINDS} & set(parts):
+        return
+    async with household() as (asker, providers):
+        if "streams" in parts:
             await many_streams(report, asker, providers[0], load)
-            if load["rounds"]:
-                await two_beside_one(report, asker, providers, load)
-            report.add("answers given up as stalled and asked for again", len(GIVEN_UP), "")
-            nursery.cancel_scope.cancel()
+        for kind in KINDS if load["rounds"] else ():
+            if kind in parts:
+                await two_beside_one(report, asker, providers, load, kind, bare=False)
+                if "bare" in parts:
+                    await two_beside_one(report, asker, providers, load, kind, bare=True)
+        report.add("answers given up as stalled and asked for again", len(GIVEN_UP), "")
 
 
 def main() -> None:
     """Measure and print; the exit code says whether every bound was met."""
-    given = options("household")
+    given = options("household", parts=PARTS)
     load = LOAD[QUICK if given.quick else FULL]
     report = Report("household")
-    picking(report, load["picks"])
-    pin_self()
-    trio.run(measure, report, load)
+    if "picking" in given.only:
+        picking(report, load["picks"])
+    trio.run(measure, report, load, given.only)
     report.print(as_json=given.json)
     sys.exit(0 if report.ok else 1)
 

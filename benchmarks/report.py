@@ -91,9 +91,12 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
 
 
-def options(area: str, arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """--quick and --json of one area."""
+def options(area: str, arguments: Sequence[str] | None = None, *, parts: Sequence[str] = ()) -> argparse.Namespace:
+    """--quick and --json of one area; parts: names of what --only may pick, all of them without it."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{area}")
     parser.add_argument("--quick", action="store_true", help="a fixed smaller load; ends within 45 s")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    if parts:
+        parser.add_argument(
+            "--only", nargs="+", choices=parts, default=list(parts), metavar="PART", help=f"of {', '.join(parts)}")
     return parser.parse_args(sys.argv[1:] if arguments is None else arguments)

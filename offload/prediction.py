@@ -57,7 +57,12 @@ class Prediction:
     @property
     def total_s(self) -> float:
         """All of it."""
-        return self.wait_s + self.load_s + self.prompt_s + self.answer_s + self.rtt_s
+        return self.wait_s + self.work_s + self.rtt_s
+
+    @property
+    def work_s(self) -> float:
+        """How long the place itself is at work: what others that come later wait for."""
+        return self.load_s + self.prompt_s + self.answer_s
 
 
 def predict(facts: PlaceFacts, *, prompt_tokens: int, max_tokens: int) -> Prediction:

@@ -129,7 +129,8 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Where the job goes. reason is a whole phrase for the owner; expected_s the predicted time."""
+    """Where the job goes. reason is a whole phrase for the owner. work_s: how long the place is at work for it, the
+    work that is there already not counted: what a reservation holds."""
 
     where: Where
     reason: str
@@ -138,7 +139,7 @@ class Choice:
     model_name: str | None = None
     model_digest: str | None = None
     candidates: tuple[Candidate, ...] = field(default=())
-    expected_s: float = 0.0
+    work_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ def choose(needs: JobNeeds, here: LocalView, peers: tuple[PeerCandidate, ...], *
     lines = (_own_line(here, fits_here, why_here, own, needs), *map(_line, judged))
     if needs.place not in ("auto", "local"):
         return _named(needs, judged, lines)
-    local = Choice("here", "", None, "", here.model_name, here.model_digest, lines, own.total_s if own else 0.0)
+    local = Choice("here", "", None, "", here.model_name, here.model_digest, lines, own.work_s if own else 0.0)
     if needs.place == "auto" and able:
         best = _keep_or_switch(needs, able)
         if fits_here and own is not None and _better_here(own, here, best):
@@ -290,14 +291,14 @@ def _at(one: _Judged, reason: str, lines: tuple[Candidate, ...]) -> Choice:
     assert one.prediction is not None
     return Choice(
         "peer", reason, one.peer.peer_id, one.peer.name, one.offer.name, one.offer.digest, lines,
-        one.prediction.total_s,
+        one.prediction.work_s,
     )
 
 
 def _with_reason(choice: Choice, reason: str) -> Choice:
     return Choice(
         choice.where, reason, choice.peer_id, choice.peer_name, choice.model_name, choice.model_digest,
-        choice.candidates, choice.expected_s,
+        choice.candidates, choice.work_s,
     )
 
 

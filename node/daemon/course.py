@@ -202,7 +202,7 @@ class Course:
             await self._note(f"{self._name_of(choice)} goes on with this answer.")
         try:
             if choice.where == "peer":
-                with self._at.peers.reserved(choice.peer_id or "", choice.expected_s):  # from the choice on
+                with self._at.peers.reserved(choice.peer_id or "", choice.work_s):  # from the choice on
                     return await self._at.legs.at_peer(self._answer, self._delivery, choice, ask=ask or self._ask)
             return await self._write_here()
         except AnswerBroken as broken:

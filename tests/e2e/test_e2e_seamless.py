@@ -349,10 +349,12 @@ def test_the_exact_lane_writes_word_for_word_the_same_over_a_death(house: Househ
 # ------------------------------------------------------------ S5: consumers that die
 
 @pytest.mark.soak
-def test_a_provider_survives_crashing_consumers_and_computes_nothing_for_them(house: Household) -> None:
+@pytest.mark.parametrize("part", range(rounds(10, 1)))
+def test_a_provider_survives_crashing_consumers_and_computes_nothing_for_them(house: Household, part: int) -> None:
+    """100 crashes, ten to a part, so that a failure can be looked at alone."""
     pid = house.home_pc.pid
-    chance = random.Random("crashes")
-    for _ in range(rounds(100, 2)):
+    chance = random.Random(f"crashes {part}")
+    for _ in range(rounds(10, 2)):
         chars = chance.randint(1, 80)
         Reader(house, MEDIUM).read(chars, lambda: house.kill(house.phone))
         house.wait_apart(house.home_pc)
@@ -370,9 +372,11 @@ def test_a_provider_survives_crashing_consumers_and_computes_nothing_for_them(ho
 # ------------------------------------------------------------ everything, at random
 
 @pytest.mark.soak
-def test_chaos_with_real_processes(house: Household) -> None:
-    """Kill, freeze, cut and restart at random instants; the text is one, and the conversation has it."""
-    for number in range(rounds(50, 4)):
+@pytest.mark.parametrize("first", range(0, rounds(50, 4), 10))
+def test_chaos_with_real_processes(house: Household, first: int) -> None:
+    """Kill, freeze, cut and restart at random instants; the text is one, and the conversation has it. 50 times, ten to
+    a part."""
+    for number in range(first, first + rounds(10, 4)):
         chance = random.Random(f"chaos {number}")
         event = chance.choice(sorted(_ONE_EVENT))
         chars = chance.randint(1, 120)

@@ -2,7 +2,13 @@
 
 import contextlib
 
+import pytest
+
 from node.daemon.reservations import Reservations
+from offload.prediction import Speed
+from offload.router import Choice, JobNeeds, LocalView, Offer, PeerCandidate, choose
+
+OFFER = Offer("m", "ab" * 32, 131_072, speed=Speed(0.003, 0.02, 3.0))
 
 
 class Clock:
@@ -32,3 +38,31 @@ def test_an_error_gives_the_place_back():
     with contextlib.suppress(ValueError), book.hold("a", 4.0):
         raise ValueError
     assert book.count("a") == 0
+
+
+def dispatch(book: Reservations, stack: contextlib.ExitStack, prompt_tokens: int, held: str = "work_s") -> Choice:
+    """One job of a burst to the better of two equal machines, kept until the end."""
+    peers = tuple(
+        PeerCandidate(
+            peer_id, peer_id, "home", True, True, (OFFER,), in_flight=book.count(peer_id),
+            wait_s=book.wait_s(peer_id, 0.0, 0.0))
+        for peer_id in "ab")
+    choice = choose(JobNeeds("auto", prompt_tokens, 10), LocalView("asker", None), peers, mode="lan")
+    assert choice.peer_id is not None
+    seconds = choice.work_s if held == "work_s" else choice.work_s + book.wait_s(choice.peer_id, 0.0, 0.0)
+    stack.enter_context(book.hold(choice.peer_id, seconds))
+    return choice
+
+
+@pytest.mark.parametrize(("held", "spread"), [("work_s", ["a"] + ["b"] * 9), ("queue too", None)])
+def test_a_burst_is_spread_by_its_tokens_not_by_its_count(held, spread):
+    """A prompt of 10,000 tokens is as much to read as ten of 970: those all go to the other machine. Negative control:
+    counting the queue of each job again with the job, as an expected end would, sends them back and forth."""
+    book = Reservations(Clock())
+    with contextlib.ExitStack() as stack:
+        places = [dispatch(book, stack, tokens, held).peer_id for tokens in [10_000, *[970] * 9]]
+        if spread is None:
+            assert places.count("a") > 2
+        else:
+            assert places == spread
+            assert abs(book.wait_s("a", 0.0, 0.0) - book.wait_s("b", 0.0, 0.0)) < 3.0
