@@ -14,6 +14,8 @@ from node.agent.events import ApprovalNeeded, EventSink
 from node.agent.ports import Approval, Approver, Effect, Interval, Journal, Json
 from node.agent.tools.errors import ToolError
 from node.agent.tools.registry import Registry, WriteTool
+from node.errors import KithError, StorageError
+from node.privacy.errors import ConsentRefused
 
 __all__ = ["Applied", "Approvals", "Replan", "Result"]
 
@@ -66,18 +68,18 @@ class Approvals:
         if known and known.applied:
             return Applied(Result.ALREADY, known.effect, known.approval)
         if known:
-            await self._apply(known.effect)
+            await self._apply_now(known.effect)
             return Applied(Result.APPLIED, known.effect, known.approval)
         await events.emit(ApprovalNeeded(effect, self._deadline_s))
         approval = await self._approver.approve(effect)
         if approval.idempotency_key != effect.idempotency_key:
             raise ValueError("an approval for another effect")
         if approval.approved and approval.chosen and replan:
-            effect = await replan(approval.chosen)
+            effect = replace(await replan(approval.chosen), idempotency_key=effect.idempotency_key)
         await self._journal.approved(effect, approval)
         if not approval.approved:
             return Applied(Result.DENIED, effect, approval)
-        await self._apply(effect)
+        await self._apply_now(effect)
         return Applied(Result.APPLIED, effect, approval)
 
     async def finish_interrupted(self) -> Sequence[Effect]:
@@ -127,10 +129,21 @@ class Approvals:
             return ()
         return ((datetime.fromisoformat(start), datetime.fromisoformat(end)),)
 
+    async def _apply_now(self, effect: Effect) -> None:
+        """Apply it while the owner waits. What else than the disk stops it, such as the guard, is told to the owner as
+        "not done", so it must not happen at the next start either."""
+        try:
+            await self._apply(effect)
+        except (StorageError, ConsentRefused):      # the disk is no refusal; the owner's no is recorded already
+            raise
+        except KithError as error:
+            await self._journal.failed(effect.idempotency_key, error.code)
+            raise
+
     async def _apply(self, effect: Effect) -> Mapping[str, Json]:
         try:
             record = await self._tool(effect).apply(effect, effect.idempotency_key)
-        except ToolError as error:
+        except (ToolError, ConsentRefused) as error:
             await self._journal.failed(effect.idempotency_key, error.code)
             raise
         await self._journal.applied(effect.idempotency_key, record)

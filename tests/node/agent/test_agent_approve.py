@@ -12,7 +12,8 @@ from node.agent.effects import Approval, Effect
 from node.agent.events import ApprovalNeeded
 from node.agent.ports import AnswerKind
 from node.agent.tools.registry import Registry
-from node.errors import StorageError
+from node.errors import KithError, StorageError, UnknownPeer
+from node.privacy.errors import ConsentRefused, GuardFailed, HoldsSecret
 
 BOOKING = "put dentist on my calendar for Monday at 8"
 
@@ -169,6 +170,62 @@ async def test_a_refused_write_is_recorded_so_and_never_tried_again_unasked(root
     assert (await one.ask(BOOKING, request_id="r-1")).kind is AnswerKind.DONE
     assert len(one.owner.shown) == 2
     assert events_in(one) == 1
+
+
+@pytest.mark.parametrize("refusal", [HoldsSecret(), ConsentRefused(), GuardFailed(), UnknownPeer()])
+async def test_what_the_guard_stopped_does_not_happen_at_the_next_start(
+    root: Path, monkeypatch: pytest.MonkeyPatch, refusal: KithError
+) -> None:
+    one = world(root)
+    writer = one.agent.approvals._tool(Effect("calendar_create", "write", "", (), ""))
+
+    async def refuse(effect: Effect, idempotency_key: str) -> None:
+        raise refusal
+
+    with monkeypatch.context() as patched:
+        patched.setattr(writer, "apply", refuse)
+        with pytest.raises(type(refusal)):
+            await one.ask(BOOKING, request_id="r-1")
+    assert one.journal.calls == ["approved", "failed"]
+    assert await one.agent.start() == 0             # the owner was told that it did not happen
+    assert events_in(one) == 0
+
+
+async def test_a_disk_that_failed_is_no_refusal(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = world(root)
+    writer = one.agent.approvals._tool(Effect("calendar_create", "write", "", (), ""))
+
+    async def full(effect: Effect, idempotency_key: str) -> None:
+        raise StorageError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(writer, "apply", full)
+        with pytest.raises(StorageError):
+            await one.ask(BOOKING, request_id="r-1")
+    assert await one.agent.start() == 1
+    assert events_in(one) == 1
+
+
+async def test_a_choice_after_a_refused_write_keeps_the_new_key(root: Path) -> None:
+    text = "book 45 minutes with Dana next week about the roof"
+    first = await world(root).ask(text, dry_run=True)
+    start = next(value for value in first.effects[0].values if value.name == "start")
+    calendar = root / "calendars" / "owner.ics"
+    whole = calendar.read_text()
+
+    def break_file(effect: Effect) -> bool:
+        calendar.write_text("BEGIN:VCALENDAR\nthis is no calendar")
+        return True
+
+    one = world(root, owner=Owner(break_file))
+    assert (await one.ask(text, request_id="r-1")).kind is AnswerKind.STOPPED
+    calendar.write_text(whole)
+    one.owner.decide, one.owner.chosen = lambda effect: True, {"start": start.alternatives[0]}
+    answer = await one.ask(text, request_id="r-1")
+    assert answer.kind is AnswerKind.DONE
+    refused, done = one.journal.entries.values()
+    assert done.effect.idempotency_key == f"{refused.effect.idempotency_key}+"
+    assert (refused.failed, done.applied, done.failed) == (True, True, False)
 
 
 @pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), ValueError("a bug"), StorageError("full")])
