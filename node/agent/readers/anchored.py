@@ -139,7 +139,7 @@ def _digits(said: str) -> int:
 _Build = Callable[[re.Match[str], date, bool], list[Days]]
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 ANCHORED: tuple[tuple[re.Pattern[str], _Build], ...] = tuple(
-    (re.compile(rf"(?<![\w'’]){pattern}"), build)
+    (re.compile(rf"(?<![\w'’])(?:{pattern})"), build)
     for pattern, build in (
         (rf"{_COUNT}\s+{_UNIT}\s+(?:from|after|on)\s+(?P<from>(?:(?:next|this|coming)\s+)?{WEEKDAY}|tomorrow|tmrw|today)"
          r"(?!\w)", _counted),

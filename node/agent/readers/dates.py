@@ -113,7 +113,7 @@ def _related(found: list[Days], low: str) -> list[Days]:
 
 def _relative_day(match: re.Match[str], today: date, _: bool) -> list[Days]:
     word = match.group()
-    offset = 2 if "after" in word else 1 if word.startswith(("tomorrow", "tmrw")) else -1 if word == "yesterday" else 0
+    offset = 2 if "after" in word else 1 if word.startswith(("tom", "tmrw")) else -1 if word == "yesterday" else 0
     return one_range(match, today + timedelta(days=offset))
 
 
@@ -243,14 +243,14 @@ def _next_days(match: re.Match[str], today: date, _: bool) -> list[Days]:
 
 _Build = Callable[[re.Match[str], date, bool], list[Days]]
 _BUILDERS: tuple[tuple[re.Pattern[str], _Build], ...] = ANCHORED + tuple(
-    (re.compile(rf"(?<![\w'’]){p}"), b)
+    (re.compile(rf"(?<![\w'’])(?:{p})"), b)
     for p, b in (
         (
             rf"(?:in\s+|during\s+)?(?:the\s+)?week\s+(?:of|starting(?:\s+on)?|beginning)\s+(?P<day>(?:the\s+)?(?:{MONTH}\s"
             rf"+\d{{1,2}}(?:st|nd|rd|th)?|{ORDINAL}(?:\s+of\s+{MONTH})?|\d{{1,2}}\.?\s+{MONTH}|{WEEKDAY}))(?!\w)",
             _week_of,
         ),
-        (r"(?:the\s+)?day\s+after\s+tomorrow\b|tomorrow\b|tmrw\b|today\b|yesterday\b", _relative_day),
+        (r"(?:the\s+)?day\s+after\s+tomorrow\b|tom+or+ow\b|tmrw\b|today\b|yesterday\b", _relative_day),
         (rf"{_LEAD_DAY}(?:the\s+)?(?P<year>20\d\d)-(?P<m>\d{{1,2}})-(?P<d>\d{{1,2}})\b", _iso),
         (
             rf"(?:from\s+|between\s+)?(?:the\s+)?(?P<a>\d{{1,2}}(?:st|nd|rd|th)?)\s*(?:-|–|to|and|until|till|"
@@ -278,6 +278,7 @@ _BUILDERS: tuple[tuple[re.Pattern[str], _Build], ...] = ANCHORED + tuple(
             rf"(?:(?P<mod>next|this)\s+)?(?P<a>{WEEKDAY})\s*(?:to|till|through|-|–)\s*(?P<b>{WEEKDAY})(?!\w)",
             _weekday_range,
         ),
+        (rf"{WEEKDAY},?\s+(?:the\s+)?(?P<d>\d{{1,2}}(?:st|nd|rd|th))(?!\w)", _day_of_month),
         (
             rf"(?:(?P<mod>next|this|coming|last|every)\s+)?(?P<list>{WEEKDAY}(?:{_LIST}{WEEKDAY})*)(?P<week>\s+week)?"
             r"(?!\w)",

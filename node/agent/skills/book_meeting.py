@@ -138,14 +138,17 @@ class BookMeeting:
         windows = _search_windows(plan.when, now)
         if not windows:
             return [], ()
-        hull = (min(start for start, _ in windows), max(end for _, end in windows))
+        length = timedelta(minutes=plan.duration_min)       # one that is said for 23:30 runs over midnight
+        hull = (min(start for start, _ in windows), max(end for _, end in windows) + length)
         busy = list(self._calendar.busy(hull))
         unknown = tuple(person for person in plan.people if not self._calendar.known(person))
         for person in plan.people:
             if person not in unknown:
                 busy.extend(self._calendar.busy(hull, person=person))
-        slots = free_slots(without(busy, freed), _rules(plan, windows), limit=_CANDIDATES)
-        return best(slots, plan.when), unknown
+        taken = without(busy, freed)
+        if plan.when.fixed_min is not None:
+            return _at_the_said_time(plan, windows, taken), unknown
+        return best(free_slots(taken, _rules(plan, windows), limit=_CANDIDATES), plan.when), unknown
 
 
 def read_plan(call: SkillCall) -> Plan | SkillAsk:
@@ -211,12 +214,29 @@ def _search_windows(when: When, now: datetime) -> tuple[Interval, ...]:
     return tuple((start, end) for start, end in found if start < end)
 
 
+def _at_the_said_time(plan: Plan, windows: Sequence[Interval], taken: Sequence[Interval]) -> list[Interval]:
+    """The first free ones that start exactly then by the wall clock, whatever the clocks do that night: of an hour that
+    comes twice the first, of a time that is skipped the one that is shown in its place."""
+    when, length = plan.when, timedelta(minutes=plan.duration_min)
+    assert when.fixed_min is not None
+    found: list[Interval] = []
+    for opens, closes in windows:
+        day, last = (edge.astimezone(when.zone).date() for edge in (opens, closes))
+        while day <= last and len(found) < SHOWN:
+            start = wall_time(day, when.fixed_min, when.zone)
+            allowed = day.weekday() not in when.excluded_weekdays and day not in when.excluded_days
+            usual = when.names_weekend or day.weekday() < 5
+            free = all(start + length <= busy_from or busy_to <= start for busy_from, busy_to in taken)
+            if opens <= start < closes and allowed and usual and free:
+                found.append((start, start + length))
+            day += timedelta(days=1)
+    return best(found, when)
+
+
 def _rules(plan: Plan, windows: tuple[Interval, ...]) -> SlotRules:
     when = plan.when
     day_from, day_to = when.day_from_min, when.day_to_min
-    if when.fixed_min is not None:
-        day_from, day_to = when.fixed_min, when.fixed_min + plan.duration_min
-    elif day_from is None and day_to is None and when.preferred:
+    if day_from is None and day_to is None and when.preferred:
         day_from = min(WORKING_HOURS[0], *(start for start, _ in when.preferred))
         day_to = max(WORKING_HOURS[1], *(end for _, end in when.preferred))
     return SlotRules(

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import agent_bank as bank
 import pytest
@@ -12,9 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from node.agent.ports import AnswerKind, Interval
+from node.agent.readers.windows import Locale
 from node.agent.skills.book_meeting import BookMeeting
 from node.agent.skills.registry import SkillAsk, SkillCall, SkillOutcome, SkillSay, SkillWrite
 from node.agent.skills.see_availability import SeeAvailability
+from node.agent.slots import SlotReader
 from node.sources.ics import Calendars
 
 
@@ -154,6 +157,41 @@ async def test_a_meeting_on_the_day_the_clocks_change(calendars: Calendars) -> N
     outcome = await run(BookMeeting(calendars), "set aside an hour on Sunday 29 March at 10am for the hedge")
     assert isinstance(outcome, SkillWrite)
     assert outcome.args["start"] == datetime(2026, 3, 29, 8, 0, tzinfo=UTC)     # summer time by then
+
+
+async def test_a_name_that_ends_in_the_is_no_part_of_a_date(calendars: Calendars) -> None:
+    outcome = await run(BookMeeting(calendars), "Schedule a meeting with Xanthe next week for two hours")
+    assert isinstance(outcome, SkillAsk)
+    assert "Xanthe" in outcome.question
+
+
+def night(name: str, day: int, month: int) -> tuple[datetime, Any]:
+    zone = ZoneInfo(name)
+    return datetime(2026, month, day, 12, tzinfo=zone) - timedelta(days=2), zone
+
+
+@pytest.mark.parametrize(("zone", "day", "month", "said", "start"), [
+    # The hour from two to three comes twice on 25 October: the first is meant, and a busy one is not moved within it.
+    ("Europe/Berlin", 25, 10, "2:00 am", "2026-10-25T00:00Z"),
+    ("Europe/Berlin", 25, 10, "1:30 am", "2026-10-24T23:30Z"),
+    # It does not come at all on 29 March.
+    ("Europe/Berlin", 29, 3, "1:30 am", "2026-03-29T00:30Z"), ("Europe/Berlin", 29, 3, "2:30 am", "2026-03-29T01:30Z"),
+    ("Australia/Lord_Howe", 5, 4, "1:30 am", "2026-04-04T14:30Z"),
+    ("Europe/Berlin", 29, 3, "10:10 am", "2026-03-29T08:10Z"),
+])
+async def test_a_said_time_is_kept_in_nights_when_clocks_change(
+    zone: str, day: int, month: int, said: str, start: str,
+) -> None:
+    now, where = night(zone, day, month)
+    reader = SlotReader(bank.BOOK, Locale(where))
+    text = f"book two hours with Dana on Sunday at {said}"
+    free = await BookMeeting(Busy([])).run(SkillCall(reader.read(text, now), {}, reader, Events()))
+    assert isinstance(free, SkillWrite)
+    assert free.args["start"] == datetime.fromisoformat(start)
+    first = datetime.fromisoformat(start)
+    taken = BookMeeting(Busy([(first, first + timedelta(minutes=30))]))
+    full = await taken.run(SkillCall(reader.read(text, now), {}, reader, Events()))
+    assert isinstance(full, SkillSay)
 
 
 class Busy:

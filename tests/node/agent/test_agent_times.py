@@ -53,10 +53,15 @@ def test_days(text: str, first: tuple[int, int], after: tuple[int, int]) -> None
 
 @pytest.mark.parametrize("text", [
     "the spare key is with the neighbour", "I sat in the sun", "may I ask", "march on", "the second time", "12 people",
-    "1.5",
+    "1.5", "Midweekend",
 ])
 def test_no_day_where_none_is_said(text: str) -> None:
     assert days(text, NOW.date()) == []
+
+
+def test_a_name_that_ends_in_the_is_no_part_of_a_day() -> None:
+    text = "call Xanthe next week"
+    assert [one.span.of(text) for one in days(text, NOW.date())] == ["next week"]
 
 
 def test_day_and_month_follow_the_locale() -> None:
