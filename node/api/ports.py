@@ -257,6 +257,8 @@ class EvalInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     may_ask: bool = False
     own_format: bool = False
     """Tools in the model's own template and format, and not one call in JSON under a schema."""
+    gated: bool = False
+    """This node's vectors choose the tool, or none; the model only fills in the call."""
 
 
 class Evaluating(Protocol):

@@ -82,11 +82,12 @@ def _planning(found: dict[str, Any]) -> str:
 @click.option("--must-call", is_flag=True, help="Offer no way to decline: measures the calls themselves.")
 @click.option("--may-ask", is_flag=True, help="Let the model ask back instead of calling.")
 @click.option("--own-format", is_flag=True, help="Calls as the model's own template teaches them.")
+@click.option("--gated", is_flag=True, help="Vectors choose the tool or none; the model only fills in the call.")
 @json_option
 @click.pass_context
 def command(
     ctx: click.Context, files: tuple[Path, ...], answers: Path | None, model: str | None, most: int, whole: bool,
-    own: bool, must_call: bool, may_ask: bool, own_format: bool,
+    own: bool, must_call: bool, may_ask: bool, own_format: bool, gated: bool,
 ) -> None:
     """Run function-calling cases of FILES (BFCL JSON shape) through a model of this node.
 
@@ -105,7 +106,7 @@ def command(
         raise CommandFailure("there is no usable case", hint="See: kith eval --help", exit_code=2, code="bad_cases")
     body = {
         "cases": msgspec.to_builtins(cases), "model": model, "may_decline": not must_call, "may_ask": may_ask,
-        "own": own, "most": None if whole else most, "own_format": own_format,
+        "own": own, "most": None if whole else most, "own_format": own_format, "gated": gated,
     }
     report: dict[str, Any] | None = None
     done = 0

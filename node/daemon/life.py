@@ -12,6 +12,7 @@ from functools import partial
 import trio
 
 from node import log as log_lines
+from node.agent.described import DescribedChooser
 from node.api.app import build_app
 from node.api.events import Events
 from node.api.questions import Questions
@@ -281,7 +282,8 @@ class Node:
         services.evaluating = Evaluating(
             parts.engine, parts.history.load, permissions=Permissions(database), clock=composition.clock,
             ladder=LadderChooser(
-                parts.agent.rehearse, owner_zone(self._config.settings.sources.time_zone)).compared)
+                parts.agent.rehearse, owner_zone(self._config.settings.sources.time_zone)).compared,
+            choosing=DescribedChooser(parts.scan))
         services.messages = parts.messages
         services.searching = parts.searching
         services.conversations = parts.conversations

@@ -147,7 +147,7 @@ async def test_the_node_runs_its_own_cases_and_says_when_there_are_none(history)
         events.append(event)
 
     evaluating = Evaluating(
-        Engine(), HistoryCases(history.database, Registry(), BERLIN).load, ladder=never,
+        Engine(), HistoryCases(history.database, Registry(), BERLIN).load, ladder=never, choosing=None,
         permissions=Permissions(history.database), clock=history.clock)
     with pytest.raises(BadCases, match="no confirmed action"):
         await evaluating.run(EvalInput(own=True), emit)

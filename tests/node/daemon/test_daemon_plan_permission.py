@@ -161,9 +161,17 @@ async def test_a_run_stores_what_it_found_and_says_it(
     cases = [own(number, f"thing {number}") for number in range(40)]
     cases += [foreign(number, None) for number in range(20)]
     evaluating = Evaluating(
-        Engine(), none_of_its_own, ladder=ladder, permissions=permissions, clock=CLOCK)   # type: ignore[arg-type]
+        Engine(), none_of_its_own, ladder=ladder, choosing=None, permissions=permissions,    # type: ignore[arg-type]
+        clock=CLOCK)                                                                          # type: ignore[arg-type]
     await evaluating.run(EvalInput(cases=cases, most=None), emit)                         # type: ignore[arg-type]
     told = events[-1]["planning"]
     assert (told["allowed"], told["compared"], told["ladder_right"]) == (good, 40, 0)
     assert (await permissions.why_not("d" * 64) is None) is good
     assert await permissions.why_not("e" * 64) == why_not(None)
+
+    gated = EvalInput(cases=cases, most=None, gated=True)
+    monkeypatch.setattr(evaluation, "GatedChooser", lambda choosing, filling, *, may_decline: filling)
+    await evaluating.run(gated, emit)                                                         # type: ignore[arg-type]
+    assert events[-1]["chooser"].startswith(evaluation.GATED)
+    assert events[-1]["planning"]["allowed"] is False and "own choice" in events[-1]["planning"]["why_not"]
+    assert (await permissions.why_not("d" * 64) is None) is good, "a gated run leaves the permission as it was"
