@@ -10,11 +10,11 @@
                             |                      |   no movement, deadline -------------> BROKEN (resumable)
                             |                      |
                             +--- CancelWanted -----+-> CANCELLING -- End, ErrorFrame, Refused,
-                                                        closed, lost, silent -------------> CANCELLED
+                                                        closed, lost, 3 s gone -----------> CANCELLED
     Any frame that breaks the rules raises and leads to FAILED.
 
-While CANCELLING, output is still checked but no longer delivered. Must not know the transport, the router, or how text
-is shown.
+While CANCELLING, output is still checked but no longer delivered, and nothing that is told buys time. Must not know the
+transport, the router, or how text is shown.
 """
 
 import enum
@@ -193,15 +193,22 @@ class RequesterMachine:
         self._tool_calls = request.calls_so_far
         self._model_digest: str | None = None
         self._usage: Usage | None = None
-        self._started_s = 0.0
+        self._started_s = self._cancelled_s = 0.0
         self._movement = Movement()
 
     @property
     def due_s(self) -> float | None:
-        """When a Tick is due: the end of the allowed standstill, or of the whole request."""
-        if self.state not in _LIVE:
-            return None
-        return min(self._movement.due_s, self._started_s + self._request.deadline_s)
+        """When a Tick is due: the end of the allowed standstill, of the whole request, or of the time that a Cancel
+        may take.
+        """
+        return min(self._movement.due_s, self._end_s) if self.state in _LIVE else None
+
+    @property
+    def _end_s(self) -> float:
+        """When it is over whatever moves."""
+        if self.state is _S.CANCELLING:
+            return self._cancelled_s + limits.STALL_S
+        return self._started_s + self._request.deadline_s
 
     @property
     def resume_point(self) -> ResumePoint:
@@ -229,11 +236,12 @@ class RequesterMachine:
             return ()  # the outcome is told; what trickles in behind it changes nothing
         match event:
             case Received(frame):
-                return self._receive(frame, now_s)
+                # a peer that never falls silent leaves the driver no Tick: the end comes by itself
+                return self._receive(frame, now_s) if now_s < self._end_s else self._tick(now_s)
             case CancelWanted():
                 if self.state is _S.CANCELLING:
                     return ()
-                self.state = _S.CANCELLING
+                self.state, self._cancelled_s = _S.CANCELLING, now_s
                 return (Send(Cancel(self._request.request_id)),)
             case PeerFinished():
                 return self._break_off("closed")
@@ -342,8 +350,9 @@ class RequesterMachine:
         )
 
     def _tick(self, now_s: float) -> Commands:
-        if self.state is not _S.CANCELLING and now_s >= self._started_s + self._request.deadline_s:
-            return (Send(Cancel(self._request.request_id)), *self._break_off("deadline"))
+        if now_s >= self._end_s:
+            told = () if self.state is _S.CANCELLING else (Send(Cancel(self._request.request_id)),)
+            return (*told, *self._break_off("deadline"))
         reason = self._movement.verdict(now_s)
         return () if reason is None else self._break_off(reason)
 

@@ -301,6 +301,32 @@ def test_cancelling_a_silent_provider_ends_too() -> None:
     play.after(0.01) >> Tick() << ResetChannel() << Cancelled() << None
 
 
+def test_a_provider_that_goes_on_in_spite_of_a_cancel_holds_nobody() -> None:
+    """Each of these signs of life counts as movement, and the deadline is long over: neither may keep it waiting."""
+    play = streaming(deadline_s=2) >> CancelWanted() << Send(Cancel(ID))
+    for number in range(5):
+        play.after(0.5) >> Received(Progress(ID, "prefill", 0, number, 100 + number, 0)) << None
+        assert play.machine.due_s == 103.0
+        play >> Tick() << None
+    play.after(0.5) >> Tick() << ResetChannel() << Cancelled() << None
+    assert play.machine.due_s is None
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_a_provider_that_never_falls_silent_cannot_put_off_the_end(cancelled: bool) -> None:
+    """Its frames come so close that the driver never has cause to tell the time."""
+    play = streaming(deadline_s=3)
+    if cancelled:
+        play >> CancelWanted() << Send(Cancel(ID))
+    for number in range(1, 30):
+        play.after(0.1) >> Received(Progress(ID, "prefill", 0, number, 100, 0))
+        play << (None if cancelled else Progressed)
+    play.after(0.11) >> Received(Progress(ID, "prefill", 0, 99, 100, 0))
+    if not cancelled:
+        play << Send(Cancel(ID))
+    play << ResetChannel() << (Cancelled if cancelled else BrokeOff) << None
+
+
 BAD_AFTER_ACCEPT: dict[str, msgspec.Struct] = {
     "accepted twice": ACCEPTED,
     "refused after accepted": Refused(ID, "busy", None),

@@ -58,7 +58,7 @@ class Requesting(RuleBasedStateMachine):
         self.ended_well = False
         self.legs = 0
         self._ask(InferRequest(
-            request_id=ID, prompt=PromptParts((Part("user", "hi"),)), max_tokens=MAX_TOKENS, deadline_s=600,
+            request_id=ID, prompt=PromptParts((Part("user", "hi"),)), max_tokens=MAX_TOKENS, deadline_s=12,
             model_digest=DIGEST))
 
     def _ask(self, request: InferRequest) -> None:
@@ -216,7 +216,7 @@ class Requesting(RuleBasedStateMachine):
         if resume.tokens_left < 1:
             return
         self._ask(InferRequest(
-            request_id=ID, prompt=PromptParts((Part("user", "hi"),)), max_tokens=resume.tokens_left, deadline_s=600,
+            request_id=ID, prompt=PromptParts((Part("user", "hi"),)), max_tokens=resume.tokens_left, deadline_s=12,
             model_digest=DIGEST, text_so_far=resume.text, resume_cursor=max(1, resume.cursor) if resume.text or
             resume.token_ids else 0, token_ids_so_far=resume.token_ids))
         self.seq = self.request.resume_cursor
