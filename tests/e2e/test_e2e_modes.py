@@ -56,6 +56,7 @@ def test_a_switch_to_a_taken_port_leaves_the_node_offline_and_alive(house: House
         phone.client().put("/v1/mode", {"mode": "offline"})
         assert phone.status()["addresses"] == []
         phone.client().put("/v1/mode", {"mode": "lan"})
+        until(lambda: len(follower.of("mode")) >= 3, "the three changes are told")
         assert [(one["before"], one["effective"]) for one in follower.of("mode")] == [
             ("offline", "lan"), ("lan", "offline"), ("offline", "lan")]
         changes = phone.client().get("/v1/mode")["changes"]
