@@ -95,6 +95,8 @@ class _Entry:
     due_s: float
     held: bool = False
     looking: bool = False
+    outdated: bool = False
+    """News came while it was looked at: what the look finds may not be so any more."""
     running: bool = False
     released: bool = False
     """Allowed anew before the end of its run was told."""
@@ -114,11 +116,15 @@ class Schedule:
 
     @property
     def due_s(self) -> float | None:
-        """When a Tick is due; None while nothing waits or no place is free."""
-        if len(self.running) >= MOST_RUNNING:
+        """When a Tick is due; None while nothing waits or no place is free, one that is looked at counted in."""
+        if self._free <= 0:
             return None
         times = [one.due_s for one in self._entries.values() if not (one.held or one.looking or one.running)]
         return min(times, default=None)
+
+    @property
+    def _free(self) -> int:
+        return MOST_RUNNING - sum(entry.looking or entry.running for entry in self._entries.values())
 
     def handle(self, event: Event, now_s: float) -> tuple[Command, ...]:
         """The commands that follow from one event."""
@@ -145,9 +151,10 @@ class Schedule:
         each second is not tried each second."""
         for entry in self._entries.values():
             entry.due_s = min(entry.due_s, now_s + entry.failures * PAUSE_FIRST_S)
+            entry.outdated = entry.looking
 
     def _looks(self, now_s: float) -> tuple[Command, ...]:
-        free = MOST_RUNNING - len(self.running) - sum(entry.looking for entry in self._entries.values())
+        free = self._free
         found: list[Command] = []
         for name, entry in self._entries.items():
             if len(found) >= free:
@@ -161,11 +168,12 @@ class Schedule:
         entry = self._entries.get(name)
         if entry is None or not entry.looking:
             return self._looks(now_s)  # taken back meanwhile
-        entry.looking = False
+        again_s = entry.failures * PAUSE_FIRST_S if entry.outdated else LOOK_AGAIN_S
+        entry.looking = entry.outdated = False
         if able:
             entry.running = True
             return (Start(name), *self._looks(now_s))
-        entry.due_s = now_s + LOOK_AGAIN_S
+        entry.due_s = now_s + again_s
         return self._looks(now_s)
 
     def _ended(self, name: str, again: bool, chance: float, now_s: float) -> None:
