@@ -93,6 +93,8 @@ async def _by_natpmp(router: Router, own_host: str, port: int) -> PortMapping:
     mapped = await _natpmp(router, natpmp.encode_map(port, LIFETIME_S))
     if not isinstance(outside, External) or not isinstance(mapped, Mapped) or mapped.internal_port != port:
         raise NatPmpRefused("it answered something else")
+    if not mapped.external_port or not mapped.lifetime_s:
+        raise NatPmpRefused("it maps no port, or for no time")
     return PortMapping(outside.host, mapped.external_port, min(mapped.lifetime_s, LIFETIME_S), "NAT-PMP")
 
 
@@ -155,12 +157,15 @@ async def _exchange(at: Control, request: bytes) -> bytes:
     """One request and the whole answer, 64 KiB at most. Raises OSError, TooSlowError, UpnpRefused."""
     with trio.fail_after(_HTTP_S):
         async with trio.SocketStream(await _connected(at)) as stream:
-            await stream.send_all(request)
             answer = b""
-            async for piece in stream:
-                answer += piece
-                if len(answer) > _MAX_ANSWER_BYTES:
-                    raise UpnpRefused("its answer has no end")
+            try:
+                await stream.send_all(request)
+                async for piece in stream:
+                    answer += piece
+                    if len(answer) > _MAX_ANSWER_BYTES:
+                        raise UpnpRefused("its answer has no end")
+            except trio.BrokenResourceError as error:  # no OSError
+                raise UpnpRefused("it hung up") from error
             return answer
 
 

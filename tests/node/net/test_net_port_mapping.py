@@ -1,5 +1,6 @@
 """Asking a router for a port: against a fake one on loopback, and the bytes against the standards by hand."""
 
+import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from node.net import natpmp_messages as natpmp
 from node.net import upnp_messages as upnp
 from node.net.natpmp_messages import External, Mapped, NatPmpRefused
-from node.net.port_mapping import MappingFailed, Router, map_port, unmap_port
+from node.net.port_mapping import MappingFailed, PortMapping, Router, map_port, unmap_port
 from node.net.upnp_messages import Control, UpnpRefused
 
 HERE = "127.0.0.1"
@@ -150,6 +151,35 @@ async def test_a_refusal_is_told_with_its_reason() -> None:
 async def test_a_router_that_describes_nonsense_costs_a_bounded_try(description: str) -> None:
     async with a_router(FakeRouter(speaks_natpmp=False, description=description)) as made:
         with pytest.raises(MappingFailed, match=r"UPnP: its answer has no end|UPnP: it describes no way"):
+            await map_port(made.router, HERE, 4711)
+
+
+class HangsUp(FakeRouter):
+    """Resets each connection in the middle of its answer."""
+
+    async def serve_http(self, stream: trio.SocketStream) -> None:
+        async with stream:
+            await stream.receive_some()
+            await stream.send_all(b"HTTP/1.1 200 X\r\n")
+            stream.socket.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+async def test_a_router_that_hangs_up_is_a_reason_and_no_more() -> None:
+    async with a_router(HangsUp(speaks_natpmp=False)) as made:
+        with pytest.raises(MappingFailed, match="UPnP: it hung up"):
+            await map_port(made.router, HERE, 4711)
+        gone = PortMapping(PUBLIC, 4711, 3600, "UPnP", Control(HERE, made.http_port, "/ctl", "urn:x"))
+        await unmap_port(made.router, gone, 4711)
+
+
+@pytest.mark.parametrize("told", ["1267 0000 00000e10", "1267 1267 00000000"])
+async def test_a_mapping_of_no_port_or_for_no_time_is_none(told: str) -> None:
+    def nothing(packet: bytes) -> bytes:
+        said = "0082 0000 00000001 " + told if packet[1] else "0080 0000 00000001 cb007102"
+        return bytes.fromhex(said.replace(" ", ""))
+
+    async with a_router(FakeRouter(answer=nothing, speaks_upnp=False)) as made:
+        with pytest.raises(MappingFailed, match="NAT-PMP: it maps no port, or for no time"):
             await map_port(made.router, HERE, 4711)
 
 
