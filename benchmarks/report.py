@@ -99,4 +99,5 @@ def options(area: str, arguments: Sequence[str] | None = None, *, parts: Sequenc
     if parts:
         parser.add_argument(
             "--only", nargs="+", choices=parts, default=list(parts), metavar="PART", help=f"of {', '.join(parts)}")
+        parser.add_argument("--rounds", type=int, metavar="N", help="fewer or more rounds of what takes turns")
     return parser.parse_args(sys.argv[1:] if arguments is None else arguments)

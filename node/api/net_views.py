@@ -4,7 +4,7 @@ from typing import Protocol
 
 import msgspec
 
-__all__ = ["NetPeerView", "NetRelayView", "NetView", "Reachability"]
+__all__ = ["NetPeerView", "NetRelayView", "NetView", "Reachability", "TurnedAwayView"]
 
 
 class NetRelayView(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +33,16 @@ class NetPeerView(msgspec.Struct, frozen=True, kw_only=True):
     addresses: list[str]
 
 
+class TurnedAwayView(msgspec.Struct, frozen=True, kw_only=True):
+    """What was not let in since the start. calls: connections that came too fast; strangers: callers that nobody knows;
+    streams: those a peer opened too fast; lately: whether calls came too fast in the last minute."""
+
+    calls: int = 0
+    strangers: int = 0
+    streams: int = 0
+    lately: bool = False
+
+
 class NetView(msgspec.Struct, frozen=True, kw_only=True):
     """Everything about the ways to and from this node. advice: what to do next, the most important first."""
 
@@ -58,6 +68,7 @@ class NetView(msgspec.Struct, frozen=True, kw_only=True):
     circuits: int
     peers: list[NetPeerView]
     advice: list[str]
+    turned_away: TurnedAwayView = TurnedAwayView()
 
 
 class Reachability(Protocol):

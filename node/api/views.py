@@ -68,6 +68,8 @@ class HealthView(msgspec.Struct, frozen=True, kw_only=True):
     running: int = 0
     queued: int = 0
     last_token_age_s: float | None = None
+    turned_away: int = 0
+    """Calls from elsewhere that were closed since the start for coming too fast."""
 
 
 class PingView(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,6 +24,7 @@ def render(view: dict[str, Any]) -> str:
     if view["carrying"]:
         kept = f", places for {', '.join(map(cell, view['places']))}" if view["places"] else ""
         lines.append(f"carries    {counted(view['circuits'], 'circuit')} for peers that were granted relay{kept}")
+    lines += _turned_away(view["turned_away"])
     if view["peers"]:
         lines += ["", table([_row(peer) for peer in view["peers"]], ["PEER", "WAY", "ADDRESS", "RTT"])]
     lines += ["", *(f"- {cell(one)}" for one in view["advice"])] if view["advice"] else []
@@ -32,6 +33,15 @@ def render(view: dict[str, Any]) -> str:
 
 def _listed(label: str, addresses: list[str]) -> list[str]:
     return [f"{label if not place else '':<10} {cell(one)}" for place, one in enumerate(addresses)]
+
+
+def _turned_away(away: dict[str, Any]) -> list[str]:
+    said = [
+        counted(away["calls"], "call") + " that came too fast" if away["calls"] else "",
+        counted(away["strangers"], "caller") + " who is not paired" if away["strangers"] else "",
+        counted(away["streams"], "stream") + " opened too fast" if away["streams"] else "",
+    ]
+    return ["turned away " + ", ".join(filter(None, said)) + " since the start"] if any(said) else []
 
 
 def _row(peer: dict[str, Any]) -> list[str]:

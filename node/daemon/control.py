@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+from msgspec.structs import replace
+
 from node.api.failures import Starting
 from node.api.mode_views import ModeView
 from node.api.views import DoctorView, HealthView, PeerView, StatusView
@@ -16,6 +18,7 @@ from node.clock import Clock
 from node.counting import counted
 from node.daemon.readiness import Readiness
 from node.errors import KithError, Locked, UsageError
+from node.net.turned_away import TurnedAway
 
 __all__ = ["Control", "Figures"]
 
@@ -58,6 +61,7 @@ class Control:
         self.locked: Callable[[], bool] = lambda: False
         self._detached = (self.stage, self.mode, self.addresses, self.peers)
         self.readiness: Readiness | None = None
+        self.turned_away: Callable[[], TurnedAway] = TurnedAway
         self.look: Callable[[], Awaitable[DoctorView]] | None = None
 
     def status(self) -> StatusView:
@@ -82,7 +86,10 @@ class Control:
             return HealthView(state="locked", ready=False, detail="the node is locked: kith unlock")
         if self.readiness is None or self.stage() != "ready":
             return HealthView(state="starting", ready=False, detail=self.stage())
-        return await self.readiness.look(probe=probe)
+        view = await self.readiness.look(probe=probe)
+        away = self.turned_away()
+        flood = "calls come faster than they are taken: kith net" if away.lately else ""
+        return replace(view, turned_away=away.calls, detail=view.detail or flood)
 
     def detach(self) -> None:
         """The data is closed: show nothing of it."""

@@ -31,7 +31,7 @@ from node.daemon.evaluation import Evaluating
 from node.daemon.ladder_chooser import LadderChooser
 from node.daemon.lan import lan_addresses
 from node.daemon.metrics import Metrics, MetricSources
-from node.daemon.net_desk import NetDesk
+from node.daemon.net_desk import NetDesk, turned_away
 from node.daemon.pairing import Pairing
 from node.daemon.parts import Parts, build_parts
 from node.daemon.persevering import Persevering
@@ -236,6 +236,7 @@ class Node:
         control.stage = lambda: networking.stage
         control.mode = lambda: networking.mode
         control.addresses = networking.addresses
+        control.turned_away = partial(turned_away, networking)
         control.switch = parts.mode_desk.switch
         control.mode_view = parts.mode_desk.view
         control.look = parts.doctor.look
@@ -298,7 +299,7 @@ class Node:
 
         return Metrics(MetricSources(
             status=self._control.status, health=partial(self._control.health, probe=False), restarts=restarts,
-            traffic=parts.traffic.by_kind, used_today=used_today,
+            traffic=parts.traffic.by_kind, used_today=used_today, turned_away=self._control.turned_away,
         ))
 
     # -- listening --

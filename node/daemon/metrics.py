@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from node.api.views import HealthView, StatusView
+from node.net.turned_away import TurnedAway
 from node.privacy.traffic import Count
 from node.store.usage import DayUsage
 
@@ -30,6 +31,8 @@ class MetricSources:
     """What was handed to the transport since the start, by kind."""
     used_today: Callable[[], Awaitable[Sequence[DayUsage]]]
     """What peers used of the models here today."""
+    turned_away: Callable[[], TurnedAway] = TurnedAway
+    """What the network did not let in."""
 
 
 class Metrics:
@@ -43,7 +46,7 @@ class Metrics:
         sources = self._sources
         reading = _Reading(
             sources.status(), await sources.health(), await sources.restarts(), sources.traffic(),
-            await sources.used_today(),
+            await sources.used_today(), sources.turned_away(),
         )
         registry = CollectorRegistry()
         registry.register(reading)
@@ -60,6 +63,7 @@ class _Reading:
     restarts: int
     traffic: Mapping[str, Count]
     used_today: Sequence[DayUsage]
+    away: TurnedAway
 
     def collect(self) -> Iterator[Metric]:
         status, health = self.status, self.health
@@ -80,6 +84,12 @@ class _Reading:
         yield GaugeMetricFamily("kith_messages_waiting", "Messages not delivered yet.", value=status.queued_messages)
         yield from self._engine()
         yield from self._left()
+        turned = CounterMetricFamily(
+            "kith_turned_away", "Calls and streams that were not let in, by reason.", labels=["reason"])
+        turned.add_metric(["calls_too_fast"], self.away.calls)
+        turned.add_metric(["not_paired"], self.away.strangers)
+        turned.add_metric(["streams_too_fast"], self.away.streams)
+        yield turned
 
     def _engine(self) -> Iterator[Metric]:
         health = self.health

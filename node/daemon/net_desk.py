@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from node.api.net_views import NetPeerView, NetRelayView, NetView
+from node.api.net_views import NetPeerView, NetRelayView, NetView, TurnedAwayView
 from node.daemon.discovering import Discovering
 from node.daemon.lan import may_reach
 from node.daemon.mapping import Mapping
@@ -21,9 +21,10 @@ from node.daemon.routes import relay_of, route_words
 from node.net.addresses import parse
 from node.net.errors import BadAddress
 from node.net.relay_state import RelayState, relay_state
+from node.net.turned_away import TurnedAway
 from node.settings import NetConfig
 
-__all__ = ["NetDesk", "advise"]
+__all__ = ["NetDesk", "advise", "turned_away"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class NetDesk:
             carrying=self.settings.relay and networking.mode == "online",
             places=sorted(map(names, state.reservations)), circuits=state.circuits,
             peers=sorted(peers, key=lambda one: one.name), advice=[],
+            turned_away=_turned_away_view(turned_away(networking)),
         )
         return replace(view, advice=advise(view))
 
@@ -71,6 +73,16 @@ class NetDesk:
             rtt_ms=self.roster.rtt_ms(peer_id), failure=live[1].failure(peer_id) if live is not None else "",
             direct_problem=state.direct_problems.get(peer_id, "") if relayed else "", addresses=list(known),
         )
+
+
+def turned_away(networking: Networking) -> TurnedAway:
+    """What the network did not let in so far; nothing before it runs for the first time."""
+    live = networking.parts()
+    return TurnedAway() if live is None else live[0].turned_away()
+
+
+def _turned_away_view(away: TurnedAway) -> TurnedAwayView:
+    return TurnedAwayView(calls=away.calls, strangers=away.strangers, streams=away.streams, lately=away.lately)
 
 
 def advise(view: NetView) -> list[str]:
@@ -91,6 +103,9 @@ def advise(view: NetView) -> list[str]:
             "be called, and grants relay (kith grant edit PEER --services ...,relay, there); the router "
             "(kith config set net.port_mapping true); an address of yours that leads here "
             "(kith config set net.announce HOST:PORT)")
+    if view.turned_away.lately:
+        found.append(f"Calls come faster than this node takes them; {view.turned_away.calls} were closed since it "
+                     "started. Paired peers still get through. Where they come from: ss -tn")
     return [
         *found,
         *(f"{relay.name} keeps no place for this node: {relay.problem}" for relay in view.relays if relay.problem),

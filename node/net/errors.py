@@ -20,6 +20,7 @@
     +-- MuxViolation                the peer broke a rule of the multiplexer; its connection is closed
     +-- NegotiationFailed           no protocol was agreed on
     +-- GateRefused                 the peer is not on the allow-list
+    +-- TooManyCalls                more handshakes were begun than this node makes in a while
 
 Must not import libp2p: the daemon loads this before the network.
 """
@@ -31,8 +32,8 @@ from protocol.errors import ProtocolError
 
 __all__ = [
     "AddressInUse", "BadAddress", "DialFailed", "GateRefused", "ListenError", "MuxViolation", "NegotiationFailed",
-    "NetError", "NetworkStopped", "NotConnected", "OpenFailed", "ProtocolNotServed", "RefusedByPeer", "WireError",
-    "reason_of", "root_cause",
+    "NetError", "NetworkStopped", "NotConnected", "OpenFailed", "ProtocolNotServed", "RefusedByPeer",
+    "TooManyCalls", "WireError", "reason_of", "root_cause",
 ]
 
 
@@ -128,6 +129,10 @@ class NegotiationFailed(WireError):
 
 class GateRefused(WireError):
     """The peer is not on the allow-list."""
+
+
+class TooManyCalls(WireError):
+    """More handshakes were begun from there, or from anywhere, than this node makes in a while."""
 
 
 def root_cause(error: BaseException) -> BaseException:

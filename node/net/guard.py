@@ -15,19 +15,23 @@ from libp2p.abc import INetStream
 from node.net import negotiate
 from node.net.errors import NegotiationFailed, reason_of, root_cause
 from node.net.gate import Gate
-from node.net.limits import NetLimits
+from node.net.limits import NetLimits, Rate
 from node.net.muxstream import MuxStream
+from node.net.pace import Pace
 from node.net.streams import PeerStream
 from protocol.errors import ProtocolError
 
 __all__ = ["StreamGuard"]
 
 _log = logging.getLogger(__name__)
+_NO_LIMIT = Rate(1 << 30, float(1 << 30))
+_TOLD_EVERY = 100
 _NAME = re.compile(r"/[A-Za-z0-9/._-]{1,63}")
 
 
 class StreamGuard:
-    """libp2p's handler for every inbound stream. caught counts streams and handlers that failed."""
+    """libp2p's handler for every inbound stream. caught counts streams and handlers that failed. How often a peer may
+    open one is limited here, for every service alike."""
 
     def __init__(
         self,
@@ -43,6 +47,7 @@ class StreamGuard:
         self._protocols = frozenset(protocols)
         self._on_stream = on_stream
         self._limits = limits
+        self.pace = Pace(limits.pace.streams, _NO_LIMIT, trio.current_time)
         self.caught = 0
         self.spoken: set[str] = set()
 
@@ -50,6 +55,10 @@ class StreamGuard:
         """Serve one inbound stream to its end. Raises nothing but cancellation."""
         stream: MuxStream = net_stream.muxed_stream
         peer_id = str(stream.muxed_conn.peer_id)
+        if not self.pace.take(peer_id):
+            if self.pace.refused % _TOLD_EVERY == 1:
+                _log.warning("%s opens too many streams: %d refused", peer_id, self.pace.refused)
+            return stream.abort("too many streams in a short time")
         over = False
         try:
             with trio.fail_after(self._limits.negotiate_s):

@@ -8,7 +8,6 @@ import ipaddress
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import trio
 from libp2p.crypto.ed25519 import create_new_key_pair
@@ -33,26 +32,20 @@ from node.net.gate import Gate
 from node.net.guard import StreamGuard
 from node.net.improving import Improver
 from node.net.limits import NetLimits
+from node.net.pace import CallPace
 from node.net.punching import Puncher
 from node.net.relay_hop import RelayPolicy, RelayService
 from node.net.relay_messages import DCUTR, HOP, STOP
 from node.net.relaying import RelayGuest
 from node.net.session import Session
 from node.net.streams import PeerStream
+from node.net.turned_away import LATELY_S, TurnedAway
 from protocol.names import PROTOCOLS
 
-__all__ = ["ConnectionInfo", "Network", "ServeStatus"]
+__all__ = ["ConnectionInfo", "Network"]
 
 _log = logging.getLogger(__name__)
 _MAX_DIRECT = 13  # a race takes 16 ways, up to 3 of them through relays
-
-
-class ServeStatus(Protocol):
-    """Who waits for serve() to be ready; trio's task_status fits."""
-
-    def started(self, value: list[str]) -> None:
-        """The addresses listened on."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +91,7 @@ class Network:
         self._on_stream = on_stream
         self._on_event = on_event
         self._limits = limits or NetLimits()
+        self.pace = CallPace(self._limits.pace, trio.current_time)
         own = (HOP, STOP, DCUTR) if relay is not None else ()
         self._guard = StreamGuard(
             gate, (*protocols, *own), self._serve_stream, self._limits, lambda *asked: self._tell(NotServed(*asked)))
@@ -121,15 +115,21 @@ class Network:
         """Inbound streams that failed or were refused so far."""
         return self._guard.caught
 
+    def turned_away(self) -> TurnedAway:
+        """What was not let in so far."""
+        at_s = self.pace.refused_at_s
+        lately = at_s is not None and trio.current_time() - at_s <= LATELY_S
+        return TurnedAway(self.pace.refused, self._gate.refused, self._guard.pace.refused, lately)
+
     async def serve(
-        self, listen: Sequence[str], *, task_status: ServeStatus = trio.TASK_STATUS_IGNORED
+        self, listen: Sequence[str], *, task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED
     ) -> None:
         """Be on the network until cancelled; task_status gets the real addresses. Afterwards every port is refused and
         every connection closed. Raises ListenError or BadAddress before it starts; RuntimeError when already
         serving."""
         if self._session is not None:
             raise RuntimeError("the network is already serving")
-        session = Session(self._key_pair, self._gate, self._guard, self._tell, self._limits)
+        session = Session(self._key_pair, self._gate, self._guard, self._tell, self._limits, self.pace)
         self._session = session
         try:
             await session.run(listen, lambda: self._started(session, task_status))
@@ -137,7 +137,7 @@ class Network:
             self._session = None
             self.guest.use(())
 
-    def _started(self, session: Session, task_status: ServeStatus) -> None:
+    def _started(self, session: Session, task_status: trio.TaskStatus[list[str]]) -> None:
         session.nursery.start_soon(self.guest.run)
         session.nursery.start_soon(self.improver.run)
         task_status.started(self.addresses())

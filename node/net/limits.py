@@ -5,7 +5,7 @@ Pure data; must not import libp2p or trio. Tests pass smaller ones, no configura
 
 from dataclasses import dataclass, field
 
-__all__ = ["LinkTiming", "MuxLimits", "NetLimits", "RelayLimits"]
+__all__ = ["LinkTiming", "MuxLimits", "NetLimits", "PaceLimits", "Rate", "RelayLimits"]
 
 _KIB = 1 << 10
 _MIB = 1 << 20
@@ -73,6 +73,29 @@ class RelayLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class Rate:
+    """So many at once, and so many a second in the long run."""
+
+    burst: int
+    per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class PaceLimits:
+    """How often others may make this node work. A handshake costs a slow machine 10 ms of CPU, a call without one 1 ms:
+    all callers together take about a fifth of a core at most. Paired peers get back what their calls took."""
+
+    calls: Rate = Rate(200, 50)
+    """Connections that are taken, from each source (an IPv4 address, a /64 of IPv6)."""
+    calls_together: Rate = Rate(600, 100)
+    proofs: Rate = Rate(40, 4)
+    """Handshakes begun. A pairing needs one; a device that was forgotten calls once in 5 s."""
+    proofs_together: Rate = Rate(100, 10)
+    streams: Rate = Rate(400, 40)
+    """Streams that one peer opens, for all services together; a message, an answer or a search is one."""
+
+
+@dataclass(frozen=True, slots=True)
 class NetLimits:
     """What the whole node may hold, and how long it waits for anyone."""
 
@@ -108,6 +131,7 @@ class NetLimits:
     over."""
     mux: MuxLimits = field(default_factory=MuxLimits)
     relay: RelayLimits = field(default_factory=RelayLimits)
+    pace: PaceLimits = field(default_factory=PaceLimits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,14 @@ class TcpConnection(TrioTCPStream):  # type: ignore[misc]  # libp2p is untyped t
     """A TCP stream that knows who is at the other end, on IPv4 and IPv6."""
 
     def __init__(self, stream: trio.SocketStream) -> None:
+        """Raises OSError, with the socket closed, when the other end is gone already."""
         super().__init__(stream)
         self._socket = stream.socket
-        name = stream.socket.getpeername()
+        try:
+            name = stream.socket.getpeername()
+        except OSError:
+            stream.socket.close()
+            raise
         self.address = format_socket(name)
         self.via: str | None = None
         self.local_ip = str(stream.socket.getsockname()[0])

@@ -41,6 +41,7 @@ from node.net.listener import Listener, bind
 from node.net.muxer import Muxer
 from node.net.noise import GatedNoise
 from node.net.outgoing import OutgoingPort
+from node.net.pace import CallPace, source_of
 from node.net.rawconn import TcpConnection, wrap
 from node.net.streams import PeerStream
 from node.net.upgrade import Upgrader
@@ -68,7 +69,8 @@ class Session:
     """Made and run once by Network.serve(); a closed one cannot be run again."""
 
     def __init__(
-        self, key_pair: KeyPair, gate: Gate, guard: StreamGuard, emit: Callable[[NetEvent], None], limits: NetLimits
+        self, key_pair: KeyPair, gate: Gate, guard: StreamGuard, emit: Callable[[NetEvent], None], limits: NetLimits,
+        pace: CallPace,
     ) -> None:
         own = ID.from_pubkey(key_pair.public_key)
         self.gate = gate
@@ -77,7 +79,9 @@ class Session:
         self.table = ConnectionTable(str(own), race_s=limits.race_s)
         self.admission = Admission(total=limits.max_waiting, per_ip=limits.max_waiting_per_ip)
         self._emit = emit
-        self._upgrader = Upgrader(GatedNoise(key_pair, gate.admit), limits.mux)
+        self._pace = pace
+        self._upgrader = Upgrader(
+            GatedNoise(key_pair, gate.admit), limits.mux, lambda raw: pace.proofs.take(_source(raw.stream)))
         store = PeerStore()
         store.add_key_pair(own, key_pair)
         count = limits.max_connections
@@ -175,6 +179,8 @@ class Session:
             tcp = TcpConnection(stream)
         except OSError:
             return  # the other end was gone before we looked
+        if not self._pace.calls.take(_source(tcp)):
+            return tcp.abort()
         self.admission.enter(tcp)
         try:
             with trio.fail_after(self.limits.upgrade_s):
@@ -243,6 +249,8 @@ class Session:
         """Answer a call that came through a relay, and return when the connection is over. Never raises for what the
         peer does."""
         circuit = Circuit(stream)
+        if not self._pace.calls.take(_source(circuit)):
+            return circuit.abort()
         try:
             with trio.fail_after(self.limits.upgrade_s):
                 connection = await self._establish(circuit, None, dialled=False)
@@ -305,6 +313,8 @@ class Session:
             self._emit(Rerouted(peer_id, connection.address, dialled))
         if any(one.via is not None for one in self.table.of(peer_id)):
             nursery.start_soon(self._retire, peer_id)
+        if known and not dialled:
+            self._pace.proven(_source(carrier))
         if not known and not dialled:
             nursery.start_soon(self._expire_stranger, connection)
         return connection
@@ -344,3 +354,8 @@ class Session:
         for connection in self.table.of(peer_id):
             if not connection.losing:
                 self.discard(connection)
+
+
+def _source(carrier: TcpConnection | Circuit) -> str:
+    """Who counts as one caller: where it calls from, or the relay that brings it."""
+    return carrier.via if isinstance(carrier, Circuit) and carrier.via else source_of(carrier.ip)

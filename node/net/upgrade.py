@@ -6,13 +6,15 @@ and gets the same muxer: libp2p's own upgrader builds its own Yamux class whatev
 sockets.
 """
 
+from collections.abc import Callable
+
 from libp2p.abc import IMuxedConn, IRawConnection, ISecureConn
 from libp2p.peer.id import ID
 from libp2p.transport.exceptions import MuxerUpgradeFailure, SecurityUpgradeFailure
 from libp2p.transport.upgrader import TransportUpgrader
 
 from node.net import negotiate, yamux
-from node.net.errors import NegotiationFailed
+from node.net.errors import NegotiationFailed, TooManyCalls
 from node.net.limits import MuxLimits
 from node.net.muxer import Muxer
 from node.net.noise import NOISE_ID, GatedNoise
@@ -23,8 +25,12 @@ __all__ = ["Upgrader"]
 class Upgrader(TransportUpgrader):  # type: ignore[misc]  # libp2p is untyped to mypy
     """Noise only, then our Yamux only. Deadlines are the caller's."""
 
-    def __init__(self, noise: GatedNoise, limits: MuxLimits) -> None:
+    def __init__(
+        self, noise: GatedNoise, limits: MuxLimits, may_prove: Callable[[IRawConnection], bool] = lambda conn: True
+    ) -> None:
+        """may_prove: whether a caller may begin the handshake now; what it costs is not paid otherwise."""
         super().__init__({}, {})
+        self._may_prove = may_prove
         self._noise = noise
         self._limits = limits
 
@@ -36,6 +42,8 @@ class Upgrader(TransportUpgrader):  # type: ignore[misc]  # libp2p is untyped to
         try:
             if not is_initiator:
                 await negotiate.answer(raw_conn, NOISE_ID.__eq__)
+                if not self._may_prove(raw_conn):
+                    raise TooManyCalls
                 return await self._noise.secure_inbound(raw_conn)
             await negotiate.ask(raw_conn, NOISE_ID)
             if peer_id is None:

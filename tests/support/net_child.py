@@ -1,24 +1,34 @@
 """A node in a process of its own, for tests that measure its memory, freeze it or kill it.
 
-    python net_child.py kith|stock|links NAME LISTEN ALLOWED_ID[@ADDRESS] ...
+    python net_child.py kith|hurried|stock|links NAME LISTEN ALLOWED_ID[@ADDRESS] ...
 
+hurried: kith with no limit on how often it is called.
 Prints one JSON line when it serves, and serves until it is killed or its standard input ends.
 """
 
 import json
 import sys
+from typing import Any
 
 import trio
 
 
-async def kith(name: str, listen: str, allowed: list[str]) -> None:
+async def kith(name: str, listen: str, allowed: list[str], limits: Any = None) -> None:
     from netpair import make, serving
 
-    node = make(name)
+    node = make(name, limits)
     for peer_id in allowed:
         node.gate.allow(peer_id)
     async with serving(node, listen=[listen]):
         await announce(node.peer_id, node.addresses)
+
+
+async def hurried(name: str, listen: str, allowed: list[str]) -> None:
+    from netpair import ANY_PACE
+
+    from node.net.limits import NetLimits
+
+    await kith(name, listen, allowed, NetLimits(pace=ANY_PACE))
 
 
 async def links(name: str, listen: str, allowed: list[str]) -> None:
@@ -50,4 +60,4 @@ async def announce(peer_id: str, addresses: list[str]) -> None:
 
 if __name__ == "__main__":
     kind, own_name, where, *known = sys.argv[1:]
-    trio.run({"kith": kith, "links": links, "stock": stock}[kind], own_name, where, known)
+    trio.run({"kith": kith, "hurried": hurried, "links": links, "stock": stock}[kind], own_name, where, known)

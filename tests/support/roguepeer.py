@@ -19,10 +19,10 @@ def peer_id_of(name: str) -> str:
 
 
 @asynccontextmanager
-async def raw(address: str) -> AsyncIterator[TcpConnection]:
-    """A bare TCP connection, closed abruptly at the end."""
+async def raw(address: str, local: str | None = None) -> AsyncIterator[TcpConnection]:
+    """A bare TCP connection, closed abruptly at the end. local: the address that it comes from."""
     host = address.split("/")[2]
-    tcp = TcpConnection(await trio.open_tcp_stream(host, port_of(address)))
+    tcp = TcpConnection(await trio.open_tcp_stream(host, port_of(address), local_address=local))
     try:
         yield tcp
     finally:
@@ -30,9 +30,9 @@ async def raw(address: str) -> AsyncIterator[TcpConnection]:
 
 
 @asynccontextmanager
-async def secured(address: str, name: str) -> AsyncIterator[Any]:
+async def secured(address: str, name: str, local: str | None = None) -> AsyncIterator[Any]:
     """A Noise connection as this name's key; no multiplexer yet."""
-    async with raw(address) as tcp:
+    async with raw(address, local) as tcp:
         conn = wrap(tcp, dialled=True)
         with trio.fail_after(5):
             await negotiate.ask(conn, NOISE_ID)

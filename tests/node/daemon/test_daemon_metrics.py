@@ -4,6 +4,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from node.api.views import HealthView, PeerView, StatusView
 from node.daemon.metrics import Metrics, MetricSources
+from node.net.turned_away import TurnedAway
 from node.privacy.traffic import Traffic
 from node.store.usage import DayUsage
 
@@ -38,7 +39,7 @@ def sources(*, age_s: float | None = 1.5, ready: bool = True) -> MetricSources:
     async def used_today() -> list[DayUsage]:
         return [DayUsage(PEER_ID, "2026-01-01", 2, 100, 20), DayUsage("12D3KooWother", "2026-01-01", 1, 11, 3)]
 
-    return MetricSources(lambda: status, health, restarts, traffic.by_kind, used_today)
+    return MetricSources(lambda: status, health, restarts, traffic.by_kind, used_today, lambda: TurnedAway(5, 6, 7))
 
 
 async def scrape(given: MetricSources) -> tuple[str, dict[tuple[str, str], float]]:
@@ -62,7 +63,8 @@ async def test_the_figures_are_those_of_the_node() -> None:
         ("kith_peer_tokens_today", "output"): 23, ("kith_ledger_entries_today", ""): 4,
         ("kith_kept_back_today", ""): 1, ("kith_sent_bytes_total", "infer"): 500,
         ("kith_sent_bytes_total", "control"): 20, ("kith_sent_frames_total", "infer"): 2,
-        ("kith_sent_frames_total", "control"): 1,
+        ("kith_sent_frames_total", "control"): 1, ("kith_turned_away_total", "calls_too_fast"): 5,
+        ("kith_turned_away_total", "not_paired"): 6, ("kith_turned_away_total", "streams_too_fast"): 7,
     }
     assert found["process_resident_memory_bytes", ""] > 1e6
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from node.api.net_views import NetPeerView, NetRelayView, NetView
+from node.api.net_views import NetPeerView, NetRelayView, NetView, TurnedAwayView
 from node.cli.cmd_net import render
 from node.daemon.net_desk import advise
 
@@ -90,3 +90,9 @@ def test_it_is_drawn_with_every_way_and_harmlessly() -> None:
                  "- Do this."):
         assert part in text
     assert "p2p-circuit" not in text
+
+
+def test_a_flood_of_calls_is_told_while_it_lasts() -> None:
+    (advice,) = advise(view(turned_away=TurnedAwayView(calls=1200, lately=True)))
+    assert "1200 were closed" in advice
+    assert advise(view(turned_away=TurnedAwayView(calls=1200))) == []

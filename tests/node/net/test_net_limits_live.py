@@ -10,7 +10,7 @@ from libp2p.io.trio import TrioTCPStream
 from libp2p.stream_muxer.yamux.yamux import PROTOCOL_ID as YAMUX
 from libp2p.stream_muxer.yamux.yamux import Yamux
 from multiaddr import Multiaddr
-from netpair import LOOPBACK6, echoes, know_each_other, linked_pair, make, port_of, serving, until
+from netpair import ANY_PACE, LOOPBACK6, echoes, know_each_other, linked_pair, make, port_of, serving, until
 from netprocess import child
 
 from node.net import negotiate, yamux
@@ -165,7 +165,7 @@ async def test_control_stock_defaults_accept_plaintext() -> None:
 
 
 async def test_the_node_hears_after_270_inbound_connections() -> None:
-    a, b = make("a"), make("b")
+    a, b = make("a", NetLimits(pace=ANY_PACE)), make("b")
     know_each_other(a, b)
     async with serving(a, b):
         for _ in range(270):
@@ -229,7 +229,7 @@ async def test_idle_connections_are_dropped_at_their_deadline() -> None:
 
 async def test_1200_dropped_upgrades_leave_nothing_behind() -> None:
     """Dropped by closing their socket; what a cancelled upgrade leaves behind in libp2p locks a node after 1,000."""
-    a, b = make("a"), make("b")
+    a, b = make("a", NetLimits(pace=ANY_PACE)), make("b")
     know_each_other(a, b)
     async with serving(a, b):
         for _ in range(40):
