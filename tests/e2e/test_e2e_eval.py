@@ -63,6 +63,10 @@ def test_cases_of_a_file_with_answers_beside_it(home, tmp_path):
         own = json.loads(cli(node, "eval", str(file), "--own-format", "--must-call", "--json").stdout)
         assert "own format" in own["chooser"]
         assert all(kind["broken"] == kind["abstained"] == 0 for kind in own["kinds"]), "each is held to a call"
+        gated = json.loads(cli(node, "eval", str(file), "--gated", "--json").stdout)
+        kinds = {kind["kind"]: kind for kind in gated["kinds"]}
+        assert kinds["simple"]["tool"] == kinds["multiple"]["tool"] == kinds["irrelevance"]["abstained"] == 1
+        assert gated["planning"]["allowed"] is False and "own choice" in gated["planning"]["why_not"]
         shown = cli(node, "eval", str(file), "--cases", "1")
         assert shown.returncode == 0 and "ARG VALUES" in shown.stdout
         assert cli(node, "eval", str(tmp_path / "none.json")).returncode == 2

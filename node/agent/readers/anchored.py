@@ -100,6 +100,16 @@ def _half_month(match: re.Match[str], today: date, _: bool) -> list[Days]:
                  anchored=True, relation="within")]
 
 
+def _week_of_month(match: re.Match[str], today: date, _: bool) -> list[Days]:
+    """Seven days: the first week from the first of the month on, the last one up to its end."""
+    year, month = _month_meant(match.group("period"), today)
+    length = calendar.monthrange(year, month)[1]
+    said = match.group("nth")
+    first = length - 6 if said == "last" else 7 * _NTHS[said] - 6
+    return [Days(date(year, month, first), date(year, month, first) + timedelta(days=7), Span(*match.span()),
+                 anchored=True, relation="within")]
+
+
 def _whole_month(match: re.Match[str], today: date, _: bool) -> list[Days]:
     year, month = _month_meant(match.group("period"), today)
     return one_range(match, date(year, month, 1), calendar.monthrange(year, month)[1])
@@ -150,6 +160,7 @@ ANCHORED: tuple[tuple[re.Pattern[str], _Build], ...] = tuple(
         (rf"(?:on\s+)?the\s+last\s+day\s+of\s+{_PERIOD}(?!\w)", _last_day),
         (rf"(?:on\s+)?the\s+(?P<d>{ORDINAL})\s+of\s+(?P<period>(?:this|next)\s+month)\b", _day_of_period),
         (rf"(?:in\s+|during\s+)?the\s+(?P<half>first|second)\s+half\s+of\s+{_PERIOD}(?!\w)", _half_month),
+        (rf"(?:in\s+|during\s+)?(?:the\s+)?{_NTH}\s+week\s+(?:of|in)\s+{_PERIOD}(?!\w)", _week_of_month),
         (rf"(?:in\s+)?the\s+month\s+of\s+(?P<period>{MONTH})(?!\w)", _whole_month),
         (rf"(?:the\s+)?(?P<day>{WEEKDAY})\s+after\s+next\b", _after_next),
         (r"the\s+(?:next|following)\s+day\b|this\s+day\b", _here),

@@ -18,6 +18,7 @@ from node.agent.ports import Calendar, Interval, Origin
 from node.agent.readers.phrases import phrase, quoted, repeats
 from node.agent.readers.windows import Locale, When, wall_time
 from node.agent.saying import who
+from node.agent.skills.booking_words import BOOKING, DICTATED, names_all_of_a_meeting
 from node.agent.skills.registry import SkillAsk, SkillCall, SkillOutcome, SkillSay, SkillWrite
 from node.agent.slots import Reading, show_interval, show_moment
 from node.agent.tools.registry import Provenance
@@ -29,16 +30,6 @@ __all__ = ["BookMeeting", "Plan", "read_plan"]
 DEFAULT_MIN = 30
 SHOWN = 3
 _CANDIDATES = 600
-_BOOKING = re.compile(
-    r"\b(?:book|schedule|set\s+up|arrange|organi[sz]e|meet|meeting|invite|find\s+(?:me\s+|us\s+)?(?:a|an|"
-    r"some)\s+(?:slot|time|hour)|"
-    r"need\s+\w+\s+for|(?:need|have|want)\s+to\s+(?:see|meet|talk\s+to|talk\s+with|speak\s+(?:to|with)|"
-    r"sit\s+down\s+with)|put\s+in|set\s+aside|pencil|catch\s+up|appointment|call\s+with|lunch\s+with|dinner\s+with|"
-    r"coffee\s+with)\b",
-    re.IGNORECASE,
-)
-_DICTATED = re.compile(r"^\s*(?:please\s+|can\s+you\s+)?(?:note|write|jot|remember|remind|record)\b", re.IGNORECASE)
-"""Words to be written down, whatever they say about meetings."""
 _NO_TITLE = re.compile(
     r"(?i)(?:put|book|schedule|set\s+up|arrange|need|meet\w*|invite|find|slot|time|hours?|session|some\s*time|"
     r"in)(?:\s+in)?",
@@ -102,19 +93,19 @@ class BookMeeting:
     def takes(self, tool: str, reading: Reading) -> bool:
         """Requests for an event without an exact start, or with people; searches for a slot with people."""
         people = bool(reading.people.found or reading.people.unclear)
-        booking = _BOOKING.search(reading.text) is not None
+        booking = BOOKING.search(reading.text) is not None
         if tool == "calendar_create":
             open_start = booking and reading.when.start(reading.now) is None
             return people or open_start or repeats(reading.text)
         return people and booking
 
     def sure(self, reading: Reading) -> bool:
-        """Never: the choice decides."""
-        return False
+        """Who, how long and when are all said in the way of a meeting."""
+        return names_all_of_a_meeting(reading)
 
     def evidence(self, reading: Reading) -> float:
         """A verb of booking, people or a length, and a when."""
-        if not _BOOKING.search(reading.text) or _DICTATED.match(reading.text):
+        if not BOOKING.search(reading.text) or DICTATED.match(reading.text):
             return 0.0
         who_or_long = bool(reading.people.found or reading.people.unclear or reading.when.length)
         return (1.0 + who_or_long + reading.when.said) / 3 if who_or_long else 0.0

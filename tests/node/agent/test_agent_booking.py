@@ -9,12 +9,15 @@ import agent_bank as bank
 import pytest
 from agent_memory import Events, Owner
 from agent_node import fill_folder, world
+from booking_gold import faults
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.agent_bookings import measure_bookings, variations
 from node.agent.ports import AnswerKind, Interval
 from node.agent.readers.windows import Locale
 from node.agent.skills.book_meeting import BookMeeting
+from node.agent.skills.booking_words import names_all_of_a_meeting
 from node.agent.skills.registry import SkillAsk, SkillCall, SkillOutcome, SkillSay, SkillWrite
 from node.agent.skills.see_availability import SeeAvailability
 from node.agent.slots import SlotReader
@@ -42,24 +45,7 @@ def wrong(row: dict[str, Any], outcome: SkillOutcome, calendars: Calendars) -> l
     if not isinstance(outcome, SkillWrite):
         return [f"no write: {outcome!r}"]
     args: Any = outcome.args
-    start, end = args["start"], args["start"] + timedelta(minutes=args["duration"])
-    local_start, local_end = start.astimezone(bank.ZONE), end.astimezone(bank.ZONE)
-    minute = local_start.hour * 60 + local_start.minute
-    windows = [[datetime.fromisoformat(edge).replace(tzinfo=bank.ZONE) for edge in window] for window in row["windows"]]
-    busy = calendars.busy((start, end))
-    if "Dana Whitfield" in row["people"]:
-        busy += calendars.busy((start, end), person="Dana Whitfield")
-    found = {
-        "people": sorted(args.get("attendees", ())) == sorted(row["people"]),
-        "length": args["duration"] == row["duration_min"],
-        "window": any(first <= local_start and local_end <= last for first, last in windows),
-        "time of day": row["day_from_min"] is None
-        or (row["day_from_min"] <= minute and minute + args["duration"] <= row["day_to_min"]),
-        "weekday": local_start.weekday() not in row["excluded_weekdays"],
-        "clash": not busy,
-        "grid": start.minute % 15 == 0,
-    }
-    return [name for name, ok in found.items() if not ok]
+    return faults(row, (tuple(args.get("attendees", ())), args["start"], args["duration"]), calendars)
 
 
 async def test_the_booking_bank(calendars: Calendars) -> None:
@@ -76,6 +62,30 @@ async def test_the_checks_above_can_fail(calendars: Calendars) -> None:
         "duration": 7},
                        outcome.provenance, "", "")
     assert {"length", "weekday", "clash", "grid"} <= set(wrong(row, moved, calendars))
+
+
+async def test_variations_of_phrasing_over_the_whole_agent() -> None:
+    rows = variations()
+    assert len(rows) >= 40 and len({row["text"] for row in rows}) == len(rows)
+    assert not {row["text"] for row in rows} & {row["text"] for row in bank.bookings()}
+    skill, agent = await measure_bookings(rows)
+    assert len(skill) <= 0.15 * len(rows), skill
+    assert len(agent) <= 0.15 * len(rows), agent
+    assert not any("clash" in line or "people" in line for line in (*skill, *agent))
+
+
+@pytest.mark.parametrize(("text", "all_said"), [
+    ("Dana and I should sit down tomorrow for half an hour", True), ("an hour with Ravi on Friday", True),
+    ("could we see Priya for 20 minutes next week", True), ("book an hour with Zoe tomorrow", True),
+    ("tell Dana that I need half an hour with Ravi tomorrow", False), ("cancel my hour with Dana tomorrow", False),
+    ("remind me to book an hour with Dana on Friday", False), ("is my meeting with Dana on Friday an hour long", False),
+    ("note that Dana and I met for an hour on Monday", False), ("book an hour tomorrow", False),
+    ("what about the hour with Dana tomorrow", False), ("book Dana tomorrow", False), ("book an hour with Dana", False),
+    ("let Dana know I need an hour with her tomorrow", False), ("move my hour with Dana to Friday", False),
+    ("Dana says the film of tomorrow is two hours long", False), ("call Dana for 20 minutes tomorrow", False),
+])
+def test_who_how_long_and_when_in_the_way_of_a_meeting_leave_nothing_to_choose(text: str, all_said: bool) -> None:
+    assert names_all_of_a_meeting(bank.reader().read(text, bank.NOW)) is all_said
 
 
 async def test_titles_are_soft_and_shown(calendars: Calendars) -> None:

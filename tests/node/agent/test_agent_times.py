@@ -45,6 +45,7 @@ def test_lengths(text: str, minutes: int, from_now: bool) -> None:
     ("between Monday and Wednesday", (3, 23), (3, 26)), ("Monday to Thursday", (3, 23), (3, 27)),
     ("Friday week", (3, 27), (3, 28)), ("the twenty-first of April", (4, 21), (4, 22)), ("next month", (4, 1), (5, 1)),
     ("3 to 5 May", (5, 3), (5, 6)), ("the rest of the week", (3, 18), (3, 23)),
+    ("in the first week of April", (4, 1), (4, 8)), ("the last week in April", (4, 24), (5, 1)),
 ])
 def test_days(text: str, first: tuple[int, int], after: tuple[int, int]) -> None:
     found = days(text, NOW.date())
