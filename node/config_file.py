@@ -50,7 +50,7 @@ def read_text(text: str, path: Path) -> dict[str, FileValue]:
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is no valid TOML: {error}.", hint=f"Edit it: kith config edit ({path})") from error
+        raise ConfigError(f"{path} is no valid TOML: {error}.", hint=f"Mend this line in {path}") from error
     lines = _lines(text)
     return {key: FileValue(value, lines.get(key, 0)) for key, value in _flat(tree)}
 

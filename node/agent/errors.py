@@ -17,7 +17,7 @@ class NoSuchConversation(UsageError):
     """There is no such conversation to continue."""
 
     code = "no_such_conversation"
-    hint = "See them: kith ask --history"
+    hint = "See them: kith history"
 
 
 class EmptyRequest(UsageError):

@@ -63,7 +63,7 @@ def append(tx: Connection, conversation_id: str, turn: Turn) -> int:
     """The number of the added turn, from 1. Tightens the conversation's label. StoreConflict if unknown."""
     found = get(tx, conversation_id)
     if found is None:
-        raise StoreConflict("This conversation does not exist.", hint="See them: kith ask --history")
+        raise StoreConflict("This conversation does not exist.", hint="See them: kith history")
     row = tx.execute(
         "SELECT coalesce(max(number), 0) + 1 FROM turns WHERE conversation_id = ?", (conversation_id,),
     ).fetchone()
