@@ -34,7 +34,7 @@ def _draw_waiting(event: dict[str, Any], at: Session) -> None:
 @click.option(
     "--trust",
     type=click.Choice(["self", "home", "friend"]),
-    help="Trust the other side as this; friend without a terminal to ask on.",
+    help="Trust the other side as this; you are asked otherwise.",
 )
 @json_option
 @click.pass_context
@@ -42,11 +42,16 @@ def command(ctx: click.Context, code: str | None, at: str | None, trust: str | N
     """Pair with another node.
 
     Without CODE: open a window of ten minutes here and show a code. With CODE (spoken code or link): join the other
-    side.
+    side. Both sides ask on their terminal before anything is kept.
     """
     here = session(ctx)
     client = here.client()
-    if trust is None and here.interactive():
+    if not here.interactive():      # before a code is used up: without a yes on both sides there is no pairing
+        raise CommandFailure(
+            "nobody was called, and no code was used: pairing asks you to compare the pictures on both screens, and "
+            "there is no terminal to ask on",
+            hint="Run the same in a terminal", exit_code=4, code="no_terminal")
+    if trust is None:
         trust = choose("Trust the other node as", ("home", "self", "friend"), "friend")
     path, body = (
         ("/v1/pair/join", {"code": code, "at": at, "trust": trust}) if code else ("/v1/pair/open", {"trust": trust})

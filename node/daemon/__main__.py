@@ -17,6 +17,7 @@ import trio
 
 from node import first_run, log, selfcheck
 from node.config import load
+from node.daemon import leash
 from node.daemon.composition import Composition
 from node.daemon.door import Door
 from node.daemon.life import Node
@@ -33,7 +34,10 @@ def run_node(arguments: Sequence[str], composition: Composition) -> int:
     parser = argparse.ArgumentParser(prog="kith up")
     parser.add_argument("--mode", choices=["offline", "lan", "online"])
     parser.add_argument("--port", type=int)
+    parser.add_argument("--until-stdin-ends", action="store_true", help="stop with whoever started this node")
     options = parser.parse_args(arguments)
+    if options.until_stdin_ends:
+        leash.hold()
     try:
         selfcheck.assert_own_packages()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash leaves no image of the memory, nor does a child's

@@ -69,6 +69,11 @@ class Messages:
         """Names of those who can be written to."""
         return [self._roster.name_of(peer_id) for peer_id, _ in self._roster.known()]
 
+    async def people(self) -> Sequence[str]:
+        """The same without the owner's own devices."""
+        own = self._roster.own_devices()
+        return [self._roster.name_of(peer_id) for peer_id, _ in self._roster.known() if peer_id not in own]
+
     async def send_once(self, message_id: str, to: str, text: str, *, owners_words: bool) -> None:
         """Queue one durably under this id. Raises KithError."""
         peer_id = self._roster.find(to)

@@ -74,7 +74,9 @@ class CatalogueFiles:
 class CopyDesk:
     """Fetches models from paired peers."""
 
-    def __init__(self, networking: Networking, roster: Roster, entropy: Entropy) -> None:
+    def __init__(self, networking: Networking, roster: Roster, entropy: Entropy, node_name: str) -> None:
+        """node_name: what peers call this node, as a rule."""
+        self._node_name = node_name
         self._networking = networking
         self._roster = roster
         self._entropy = entropy
@@ -103,9 +105,10 @@ class CopyDesk:
         if allowed is None:
             raise PeerUnreachable(f"{name} is not here, so nothing can be copied from it.")
         if "models" not in allowed:
+            services = ",".join(sorted({*allowed, "models"}))
             raise NotPaired(
                 f"{name} has not granted this device the copying of models.",
-                hint=f"On {name}: kith grant edit THIS-DEVICE --services infer,mail,models,search")
+                hint=f"On {name}: kith grant edit {self._node_name} --services {services}")
         adverts = self._roster.adverts(peer_id)
         found = [one for one in adverts if wanted.lower() in (one.name.lower(), one.digest)] or [
             one for one in adverts if len(wanted) >= 6 and one.digest.startswith(wanted.lower())]

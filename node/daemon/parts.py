@@ -236,7 +236,8 @@ def build_parts(
 
     shelf = ModelShelf(
         engine, built.model_folders, digest_cache,
-        HubDesk(settings.models.hub, ledger, lambda: networking.mode, fresh_id), CopyDesk(networking, roster, entropy),
+        HubDesk(settings.models.hub, ledger, lambda: networking.mode, fresh_id),
+        CopyDesk(networking, roster, entropy, name),
         lambda model: set_value(paths.config_file, "models.default", model), StyleTrial(engine, fresh_id).choose,
     )
     outside: Outside | None = None

@@ -66,9 +66,12 @@ class PeerBook:
     async def set_trust(self, who: str, trust: Trust, terms: Terms | None = None) -> Peer:
         """The peer with its new trust and a new grant: the level's default terms, or the given ones.
 
-        What the old grant allowed ends at once; running streams of the peer are cut and it may connect again.
+        What the old grant allowed ends at once; running streams of the peer are cut and it may connect again. The trust
+        that it has already changes nothing while its grant holds, whatever was edited in that.
         """
         peer = await self.find(who)
+        if terms is None and peer.trust == trust and (trust is Trust.NONE or await self.grant_for(peer.peer_id)):
+            return peer
         changed = await self._database.write(self._regrant, peer, trust, terms or DEFAULT_TERMS[trust])
         await self._cut(peer.peer_id)
         return changed

@@ -3,6 +3,7 @@
 The peer's key is known to the test, which speaks for it frame by frame. Scenarios S3 and S4.
 """
 
+import contextlib
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ from running_nodes import cli, until
 from node.cli.demo.nodes import DemoNode
 from node.cli.demo.owner import pair_two
 from node.cli.demo.world import make_world
+from node.cli.failure import CommandFailure
 from node.errors import PeerUnreachable
 from node.identity import keystore
 from node.net.errors import ProtocolNotServed, RefusedByPeer
@@ -109,6 +111,13 @@ async def test_an_empty_list_lets_nobody_in(house: House) -> None:
         await house.refused(name)
 
 
+def call(node: DemoNode, at: str) -> None:
+    """What `kith pair CODE --at HOST:PORT` sends."""
+    body = {"code": "12-amber-otter", "at": at, "trust": None}
+    with contextlib.suppress(CommandFailure):
+        list(node.client().stream("/v1/pair/join", body))
+
+
 async def test_having_called_somebody_lets_nobody_in(house: House) -> None:
     """The node dials a stranger, as for a pairing that comes to nothing; the stranger gets no stream for it."""
     streams = []
@@ -117,8 +126,7 @@ async def test_having_called_somebody_lets_nobody_in(house: House) -> None:
     async with trio.open_nursery() as nursery:
         addresses = await nursery.start(network.serve, [LOOPBACK])
         host, port = addresses[0].split("/")[2], addresses[0].split("/")[4]
-        nursery.start_soon(
-            trio.to_thread.run_sync, lambda: cli(house.home_pc, "pair", "12-amber-otter", "--at", f"{host}:{port}"))
+        nursery.start_soon(trio.to_thread.run_sync, call, house.home_pc, f"{host}:{port}")
         with trio.move_on_after(8):
             while not network.connected():
                 await trio.sleep(0.02)

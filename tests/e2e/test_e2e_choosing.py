@@ -4,14 +4,10 @@ Scenarios S31 and S22. One phone, two machines at home with the same model; the 
 """
 
 import contextlib
-import tempfile
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -20,12 +16,11 @@ import trio
 from embedded_model import model_path
 from netpair import LOOPBACK, seed_of
 from running_nodes import until
+from three_nodes import ATTIC, ThreeNodes, three_nodes
 
 from node.cli.demo.nodes import DemoNode
-from node.cli.demo.owner import Owner, pair_two
-from node.cli.demo.world import make_world
+from node.cli.demo.owner import Owner
 from node.cli.failure import CommandFailure
-from node.identity import keystore
 from node.net.gate import Gate
 from node.net.host import Network
 from protocol import canonical, names
@@ -37,27 +32,11 @@ pytestmark = [pytest.mark.e2e, pytest.mark.model]
 
 LONG = "Explain how a sailing boat works in detail"
 SHORT = "Explain in one sentence what salt is"
-ATTIC = "attic"
 LOOKS = 20
 
 
-class OneSeed:
-    """Entropy whose first 32 bytes are this name's key."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def bytes(self, n: int) -> "bytes":
-        return seed_of(self._name)[:n]
-
-
-@dataclass
-class Three:
-    """The phone and its two machines at home."""
-
-    phone: DemoNode
-    home_pc: DemoNode
-    attic: DemoNode
+class Three(ThreeNodes):
+    """With what the phone says of them."""
 
     def explain(self) -> dict[str, Any]:
         view: dict[str, Any] = self.phone.client().post("/v1/offload/explain", {"text": SHORT})
@@ -108,28 +87,10 @@ class Three:
 @pytest.fixture(scope="module")
 def three() -> Iterator[Three]:
     model_path()
-    with tempfile.TemporaryDirectory(prefix="kx-") as folder:
-        world = make_world(Path(folder), datetime.now(UTC))
-        attic = Path(folder) / ATTIC
-        for part in ("config", "data", "library"):
-            (attic / part).mkdir(parents=True, mode=0o700)
-        attic.chmod(0o700)
-        written = (world.home_pc / "config" / "config.toml").read_text().replace('"home-pc"', f'"{ATTIC}"')
-        (attic / "config" / "config.toml").write_text(written.replace(str(world.home_pc), str(attic)))
-        (attic / "config" / "config.toml").chmod(0o600)
-        keystore.create(attic / "data" / "identity.json", OneSeed(ATTIC))
-        nodes = [DemoNode(name, home) for name, home in (
-            ("phone", world.phone), ("home-pc", world.home_pc), (ATTIC, attic))]
-        with nodes[0], nodes[1], nodes[2]:
-            for node in nodes:
-                node.start()
-            found = Three(*nodes)
-            for provider in nodes[1:]:
-                pair_two(provider.client(), found.phone.client())
-            found.phone.wait_for(
-                lambda status: sum(peer["connected"] for peer in status["peers"]) == 2, "both are here")
-            found.make_equal()
-            yield found
+    with three_nodes() as nodes:
+        found = Three(nodes.phone, nodes.home_pc, nodes.attic)
+        found.make_equal()
+        yield found
 
 
 def test_the_idle_one_of_two_is_chosen_every_time(three: Three) -> None:

@@ -122,7 +122,7 @@ async def test_added_to_the_shelf_it_is_shown_for_what_it_is(folder: Path, tmp_p
     own.mkdir()
     engine = JoinedEngine(LocalEngine([own], cache_dir=tmp_path), None)
     hub = HubDesk("http://127.0.0.1:1", None, lambda: "offline", lambda: "id")  # type: ignore[arg-type]
-    copies = CopyDesk(None, None, SystemEntropy())      # type: ignore[arg-type]
+    copies = CopyDesk(None, None, SystemEntropy(), "phone")      # type: ignore[arg-type]
     shelf = ModelShelf(engine, [own], tmp_path / "digests.json", hub, copies, lambda _name: None)
     events: list[Any] = []
 

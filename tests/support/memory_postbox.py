@@ -11,6 +11,7 @@ class MemoryPostbox:
 
     def __init__(self, *peers: str) -> None:
         self.names = list(peers)
+        self.own: set[str] = set()
         self.sent: dict[str, tuple[str, str, bool]] = {}
         self.inbox: list[ReceivedMessage] = []
         self.fails_at: int | None = None
@@ -20,6 +21,9 @@ class MemoryPostbox:
 
     async def peers(self) -> Sequence[str]:
         return tuple(self.names)
+
+    async def people(self) -> Sequence[str]:
+        return tuple(name for name in self.names if name not in self.own)
 
     async def send_once(self, message_id: str, to: str, text: str, *, owners_words: bool) -> None:
         if self.fails_at is not None and len(self.sent) >= self.fails_at:

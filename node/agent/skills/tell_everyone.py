@@ -1,5 +1,7 @@
 """Tell everyone in a note, or everyone who is paired, the same words: one write, approved whole, sent once to each.
 
+Everyone who is paired means people: the owner's own devices get nothing.
+
 Must not know models, nor how messages are sent.
 """
 
@@ -16,7 +18,7 @@ from node.agent.slots import Reading
 from node.agent.tools.messages import Postbox, peer_of
 from node.agent.tools.registry import Provenance
 from node.agent.tools.wording import listed
-from node.privacy.labels import public_text
+from node.privacy.labels import Confidentiality, Integrity, Labeled, Value, public_text
 from node.sources.notes import NoteFolder
 
 __all__ = ["TellEveryone"]
@@ -69,7 +71,7 @@ class TellEveryone:
         if match is None or span is None:
             return SkillAsk("text", "What should I write?")
         peers = await self._postbox.peers()
-        source, names = "everyone who is paired", tuple(peers)
+        source, names = "everyone who is paired, but for your own devices", tuple(await self._postbox.people())
         missing: list[str] = []
         if match.group("where"):
             title = await self._title(call, match.group("note") or "")
@@ -80,10 +82,14 @@ class TellEveryone:
             names = tuple(name for name in people.names if peer_of(name, peers))
             missing = [name for name in people.names if not peer_of(name, peers)]
             source = f"the note \"{title}\""
+            if not names:
+                said = f"Nobody of {source} has a paired device, so I can write to nobody."
+                values = (Value(title, "PRIVATE"),)
+                return SkillSay(Labeled(said, Confidentiality.PERSONAL, Integrity.LOCAL, "notes", values),
+                                "nobody to write to")
         if not names:
-            who = f" of {source}" if match.group("where") else ""
-            return SkillSay(public_text(f"Nobody{who} has a paired device, so I can write to nobody.", source="kith"),
-                            "nobody to write to")
+            said = "Only your own devices are paired, so" if peers else "Nobody has a paired device, so"
+            return SkillSay(public_text(f"{said} I can write to nobody.", source="kith"), "nobody to write to")
         before = f"No paired device belongs to {listed(missing)}; they get nothing." if missing else ""
         provenance = {
             "to": Provenance(Origin.SOURCE, source),

@@ -74,6 +74,10 @@ class Postbox(Protocol):
         """Names of those who can be written to."""
         ...
 
+    async def people(self) -> Sequence[str]:
+        """The same without the owner's own devices: whom "everyone" means."""
+        ...
+
     async def send_once(self, message_id: str, to: str, text: str, *, owners_words: bool) -> None:
         """Queue one durably. The same id again changes nothing. owners_words: the owner typed these very words.
 

@@ -1,7 +1,7 @@
 """Starts, stops and asks one real node of the demonstration: its own process, its own folder, the normal API.
 
-The command that starts a node is passed in: tests put a composed daemon in its place. Must not know what is
-demonstrated.
+The command that starts a node is passed in: tests put a composed daemon in its place. A node ends with the process that
+started it, even where that is killed. Must not know what is demonstrated.
 """
 
 import contextlib
@@ -35,9 +35,10 @@ class DemoNode:
     ) -> None:
         self.name = name
         self.home = home
-        self._command = list(command)
-        # the demonstration shows every question
-        self._env = {**os.environ, "KITH_PRIVACY_ASK_FIRST": "true", "KITH_HOME": str(home),
+        self._command = [*command, "--until-stdin-ends"]
+        # the owner's own settings are not the demonstration's, which shows every question
+        outside = {key: value for key, value in os.environ.items() if not key.startswith("KITH_")}
+        self._env = {**outside, "KITH_PRIVACY_ASK_FIRST": "true", "KITH_HOME": str(home),
                      "KITH_NET_PAIR_DISCOVERY": "false", **(env or {})}
         self._process: subprocess.Popen[bytes] | None = None
         self.paths = Paths.from_env({"KITH_HOME": str(home)}, home)
@@ -60,9 +61,10 @@ class DemoNode:
 
     def start(self) -> None:
         """Start the process and wait until the node says it is ready. Raises CommandFailure."""
+        _let_go(self._process)
         with (self.home / "output.log").open("ab") as output:
             self._process = subprocess.Popen(
-                self._command, env=self._env, stdout=output, stderr=output, stdin=subprocess.DEVNULL
+                self._command, env=self._env, stdout=output, stderr=output, stdin=subprocess.PIPE
             )
         self.wait_for(lambda status: status["stage"] in ("ready", "locked"), f"{self.name} is ready", START_TIMEOUT_S)
 
@@ -100,6 +102,7 @@ class DemoNode:
         """
         process, self._process = self._process, None
         if process is None or process.poll() is not None:
+            _let_go(process)
             return None if process is None else process.returncode
         process.send_signal(how)
         try:
@@ -110,3 +113,10 @@ class DemoNode:
             if process.poll() is None:
                 process.kill()
                 process.wait(STOP_TIMEOUT_S)
+            _let_go(process)
+
+
+def _let_go(process: subprocess.Popen[bytes] | None) -> None:
+    """Close our end of its standard input."""
+    if process is not None and process.stdin is not None:
+        process.stdin.close()

@@ -10,7 +10,7 @@ from agent_node import World, fill_folder, world
 from node.agent.effects import Origin
 from node.agent.events import ApprovalNeeded
 from node.agent.ports import AnswerKind
-from node.privacy.labels import Integrity
+from node.privacy.labels import Integrity, Value, is_own_text
 
 GUESTS = "Dana Whitfield\nPriya Nair\nMarcus Oduya\n"
 
@@ -114,11 +114,35 @@ async def test_a_crash_before_the_first_word_is_finished_at_the_next_start(root:
     assert len(later.postbox.sent) == 3
 
 
+async def test_everyone_is_people_and_none_of_the_owners_own_devices(one: World) -> None:
+    one.postbox.own = {"home-pc"}
+    await one.ask("text everyone that the party is off")
+    assert sorted(to for to, _, _ in one.postbox.sent.values()) == ["dana", "priya-phone"]
+    needed, = (event for event in one.events.seen if isinstance(event, ApprovalNeeded))
+    assert any("but for your own devices" in value.source for value in needed.effect.values)
+
+
+async def test_with_own_devices_only_there_is_nobody_to_write_to(one: World) -> None:
+    one.postbox.own = set(one.postbox.names)
+    answer = await one.ask("text everyone that the party is off")
+    assert (answer.text, one.postbox.sent) == ("Only your own devices are paired, so I can write to nobody.", {})
+
+
 async def test_without_anybody_paired_nothing_is_asked_to_approve(root: Path) -> None:
     one = world(root, peers=())
     answer = await one.ask("text everyone that the party is off")
     assert (answer.kind, one.postbox.sent) == (AnswerKind.DONE, {})
     assert "write to nobody" in answer.text
+
+
+async def test_the_title_of_a_note_is_the_owners_and_no_text_of_kith(root: Path) -> None:
+    (root / "notes" / "Doctor Berger.md").write_text("Marcus Oduya\n")
+    one = world(root)
+    answer = await one.ask("tell everyone in the note Doctor Berger that it starts at 8")
+    assert answer.text == 'Nobody of the note "Doctor Berger" has a paired device, so I can write to nobody.'
+    said = one.conversations.kept[answer.conversation_id].turns[-1].text
+    assert not is_own_text(said)            # or the detectors would not look at it before it leaves
+    assert said.values == (Value("Doctor Berger", "PRIVATE"),)
 
 
 async def test_a_note_that_is_not_clear_is_asked_for(one: World) -> None:

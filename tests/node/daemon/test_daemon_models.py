@@ -86,7 +86,7 @@ class Desk:
         self.peers = FakePeers()
         self.shelf = ModelShelf(
             self.engine, [self.own, self.other], root / "digests.json", hub,
-            CopyDesk(self.peers, self.peers, SystemEntropy()), self.kept.append)
+            CopyDesk(self.peers, self.peers, SystemEntropy(), "phone"), self.kept.append)
 
     async def emit(self, event):
         self.events.append(event)

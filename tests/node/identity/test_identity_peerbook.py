@@ -79,6 +79,18 @@ async def test_trust_changes_the_grant_and_cuts(node):
     assert await node.book.grant_for(BEA) is None
 
 
+async def test_the_trust_that_it_has_already_changes_nothing_while_the_grant_holds(node):
+    await node.book.set_trust("bea", Trust.HOME)
+    edited = await node.book.edit_grant("bea", TermsChange(tokens_per_day=7))
+    before, cuts = await node.book.grant_for(BEA), list(node.cut)
+    assert await node.book.set_trust("bea", Trust.HOME) == edited
+    assert (await node.book.grant_for(BEA), node.cut) == (before, cuts)
+    await node.book.revoke_grant("bea")     # control: without a grant that holds, the word is a new grant
+    await node.book.set_trust("bea", Trust.HOME)
+    assert (await node.book.grant_for(BEA)).tokens_per_day > 7
+    assert len(node.cut) == len(cuts) + 2
+
+
 async def test_forgetting_ends_grants_shares_and_waiting_messages_then_cuts(node):
     await node.database.write(shares.add, "/notes", BEA, 1)
     await node.database.write(shares.add, "/notes", CARA, 1)
