@@ -150,8 +150,9 @@ def add_second_reader_rows(report: Report, *, quick: bool) -> list[Shown]:
                at_least=0.85)
     report.add(f"free text, others: right where rules and model agree ({len(agreed)} of {len(shown)})",
                sum(one.right(one.options[0]) for one in agreed) / max(1, len(agreed)), "share", at_least=0.95)
-    report.add(f"free text, others ({len(cases)} requests, one thread): the model's part, median; bound at one thread",
-               median([one.model_s for one in shown]), "s", at_most=1.5)
+    spent = [one.model_s for one in shown if one.model_s]
+    report.add(f"free text, others ({len(spent)} calls that asked the model, one thread): its part, median",
+               median(spent), "s", at_most=1.5)
     return shown
 
 

@@ -20,8 +20,10 @@ BOOKING = re.compile(
     r"coffee\s+with)\b",
     re.IGNORECASE,
 )
-DICTATED = re.compile(r"^\s*(?:please\s+|can\s+you\s+)?(?:note|write|jot|remember|remind|record)\b", re.IGNORECASE)
-"""Words to be written down, whatever they say about meetings."""
+DICTATED = re.compile(
+    r"^\s*(?:please\s+|(?:can|could|would|will)\s+you\s+(?:please\s+)?)?(?:note|write|jot|remember|remind|record|tell|"
+    r"text|message|send|ping|e-?mail|let\s+(?!us\b|me\b).{1,40}?\bknow)\b", re.IGNORECASE)
+"""Words to be written down or passed on, whatever they say about meetings."""
 _LEAD = r"^\s*(?:(?:hi|hey|hello|kith|please|ok|okay|so|and|now)\b[\s,]*|(?:can|could|would|will)\s+you\s+)*"
 _OTHER_WORK = re.compile(
     rf"{_LEAD}(?:remind|tell|text|message|send|write|note|jot|remember|record|ask|e-?mail|mail|ping|call|phone|ring|search|"

@@ -88,6 +88,14 @@ def test_who_how_long_and_when_in_the_way_of_a_meeting_leave_nothing_to_choose(t
     assert names_all_of_a_meeting(bank.reader().read(text, bank.NOW)) is all_said
 
 
+@pytest.mark.parametrize("text", [
+    "tell Dana that we meet on Tuesday at 4pm about the roof", "let Ravi know the meeting is on Friday at 3",
+    "could you text Priya: lunch with Sofia tomorrow at one",
+])
+async def test_words_to_pass_on_are_no_booking(text: str, calendars: Calendars) -> None:
+    assert BookMeeting(calendars).evidence(bank.reader().read(text, bank.NOW)) == 0.0
+
+
 async def test_titles_are_soft_and_shown(calendars: Calendars) -> None:
     rows = [row for row in bank.bookings() if row["titles"]]
     hits = 0
