@@ -42,6 +42,7 @@ from node.daemon.model_copies import CatalogueFiles, CopyDesk
 from node.daemon.models import ModelShelf
 from node.daemon.networking import Networking, Wiring
 from node.daemon.outside import Outside, outside_id
+from node.daemon.outside_ids import outside_ids
 from node.daemon.own_folders import OwnFolders
 from node.daemon.owner import OwnerDesk
 from node.daemon.owner_sources import open_sources
@@ -190,7 +191,8 @@ def build_parts(
     privacy = build_privacy(
         paths=paths, identity=identity, database=database, composition=composition, inspector=inspector,
         blobs=model_files, ask_first=settings.privacy.ask_first,
-        never_sign=frozenset({NULL_PEER, *([outside_id(built.elsewhere.url)] if built.elsewhere else [])}),
+        never_sign=frozenset({NULL_PEER}) | outside_ids(
+            paths.state_dir / "outside.json", outside_id(built.elsewhere.url) if built.elsewhere else None),
     )
     egress, ledger, shares = privacy.egress, privacy.ledger, privacy.shares
 
