@@ -17,10 +17,9 @@ import trio
 from agent_node import StaticEmbedder
 
 from benchmarks.bank import open_parts, part
-from node.agent.choice import Choosable, Chooser
+from node.agent.choice import FEATURES, Choosable, Chooser
 from node.agent.gate import ACT_P, ASK_P
 
-FEATURES = ("score", "vector", "vector_minus_nobody", "cue", "evidence", "margin", "lacking")
 RIDGE = 0.05
 
 

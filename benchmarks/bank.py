@@ -91,7 +91,10 @@ def open_parts() -> tuple[str, ...]:
 def part(name: str) -> list[bank.Case]:
     """The requests of one part. Raises FileNotFoundError."""
     rows = [json.loads(line) for line in (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
-    found = [bank.Case(row["text"], row["tool"], _in_one_form(row["args"]), tuple(row["missing"])) for row in rows]
+    found = [
+        bank.Case(row["text"], row["tool"], *_of_known_people(_in_one_form(row["args"]), row["missing"]))
+        for row in rows
+    ]
     return [*bank.cases(), *found] if name == "own" else found
 
 
@@ -109,6 +112,20 @@ def _in_one_form(args: dict[str, Any]) -> dict[str, Any]:
     if isinstance(place := found.get("place"), str):
         found["place"] = [place]
     return found
+
+
+def _of_known_people(args: dict[str, Any], missing: Sequence[str]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Gold without people whom the address book does not hold: a stranger is asked about by name, never filled in, so
+    the one who must get a message is missing."""
+    lacking = list(missing)
+    for name in ("to", "attendees", "name"):
+        said = args.get(name)
+        people = said if isinstance(said, list) else [said] if said else []
+        known = [one for one in people if one in bank.BOOK.names]
+        if len(known) < len(people):
+            args = {key: value for key, value in args.items() if key != name} | ({name: known} if known else {})
+            lacking += [name] if name in {"to", "name"} and not known else []
+    return args, tuple(lacking)
 
 
 async def judge(cases: Sequence[bank.Case], gate: Gate | None = None) -> list[Judged]:

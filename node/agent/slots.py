@@ -4,16 +4,16 @@ A request is read once; every tool's arguments are then taken from that reading.
 named, so that exactly this can be asked. Must not know vectors, gates, models or approvals.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from node.agent.ports import Interval, Origin, Span
 from node.agent.readers.closed import on_off_or_number, pick
+from node.agent.readers.messages import message
 from node.agent.readers.people import AddressBook, People, Unclear
 from node.agent.readers.phrases import phrase, quoted, trimmed
-from node.agent.readers.places import place
+from node.agent.readers.places import place as place_of
 from node.agent.readers.quantities import conversion, evaluate, expression
 from node.agent.readers.second_opinion import said_again
 from node.agent.readers.windows import Locale, When, read_when
@@ -107,14 +107,18 @@ class SlotReader:
         values: dict[str, SlotValue] = {}
         offered: dict[str, tuple[str, ...]] = {}
         contacts = False
-        for name, param in spec.params.items():
+        place: Span | None = None           # where a text is to be put is no part of the text
+        for name, param in sorted(spec.params.items(), key=lambda item: item[1].reads == "text"):
             allowed = param.choices or tuple(choices.get(name, ()))
             contacts = contacts or self._are_contacts(param, allowed)
-            found = self._value(spec, name, param, allowed, reading)
+            found = self._value(spec, name, param, allowed, reading, place)
+            if found and param.reads == "choice":
+                place = found.span
             if found:
                 values[name] = found
             elif param.reads == "choice" and allowed:
                 offered[name] = tuple(allowed)
+        values = {name: values[name] for name in spec.params if name in values}
         self._apart(spec, values)
         missing = tuple(name for name in spec.required if name not in values)
         takes_names = contacts or any(param.reads == "names" for param in spec.params.values())
@@ -157,6 +161,7 @@ class SlotReader:
 
     def _value(
         self, spec: ToolSpec, name: str, param: Param, allowed: Sequence[str], reading: Reading,
+        place: Span | None = None,
     ) -> SlotValue | None:
         match param.reads:
             case "window":
@@ -164,7 +169,7 @@ class SlotReader:
             case "moment":
                 return self._moment(reading, strict=name == "start")
             case "minutes":
-                return _minutes(reading)
+                return _minutes(reading, windowed=any(one.reads == "window" for one in spec.params.values()))
             case "names":
                 return _names(reading)
             case "choice":
@@ -172,10 +177,10 @@ class SlotReader:
                     return _contact(reading)
                 return _choice(allowed, reading, parts=spec.kind == "read" or name in spec.required)
             case "place":
-                span = place(reading.text)
+                span = place_of(reading.text)
                 return _text_value(reading.text, span) if span else None
             case "text":
-                return _text(spec, name, reading)
+                return _text(spec, name, reading, place)
 
     def _window(self, reading: Reading) -> SlotValue | None:
         periods = reading.when.periods(reading.now)
@@ -192,8 +197,10 @@ class SlotReader:
         moment = when.start(reading.now) if strict else when.rough_start(reading.now)
         if moment is None:
             return None
-        shown = show_moment(moment, self.locale)
-        return SlotValue(moment, shown, Origin.REQUEST, _quote_spans(reading), _first(reading))
+        shown, source = show_moment(moment, self.locale), _quote_spans(reading)
+        if when.start(reading.now) is None and when.day_from_min is None:
+            source += ", the hour is assumed"
+        return SlotValue(moment, shown, Origin.REQUEST, source, _first(reading))
 
     def _are_contacts(self, param: Param, allowed: Sequence[str]) -> bool:
         """True for a closed choice among the people of the address book: names have rules of their own."""
@@ -220,7 +227,8 @@ def _first(reading: Reading) -> Span | None:
     return reading.when.spans[0] if reading.when.spans else None
 
 
-def _minutes(reading: Reading) -> SlotValue | None:
+def _minutes(reading: Reading, *, windowed: bool) -> SlotValue | None:
+    """windowed: a range of time is where to look, and no length."""
     when = reading.when
     if when.length and when.length.minutes > 0:
         words = when.length.span.of(reading.text)
@@ -228,7 +236,7 @@ def _minutes(reading: Reading) -> SlotValue | None:
             when.length.minutes, f"{when.length.minutes} mi"
                                  f"n", Origin.REQUEST, f'your words: "{words}"', when.length.span,
         )
-    if when.end_min is not None and when.fixed_min is not None:
+    if when.end_min is not None and when.fixed_min is not None and not windowed:
         minutes = when.end_min - when.fixed_min
         return SlotValue(minutes, f"{minutes} min", Origin.REQUEST, _quote_spans(reading), _first(reading))
     return None
@@ -263,7 +271,7 @@ def _choice(allowed: Sequence[str], reading: Reading, *, parts: bool) -> SlotVal
     )
 
 
-def _text(spec: ToolSpec, name: str, reading: Reading) -> SlotValue | None:
+def _text(spec: ToolSpec, name: str, reading: Reading, place: Span | None) -> SlotValue | None:
     text = reading.text
     if name == "expression":
         read = expression(text)
@@ -280,21 +288,11 @@ def _text(spec: ToolSpec, name: str, reading: Reading) -> SlotValue | None:
     kind = text_kind(spec.name, name)
     if kind is None:
         return None
-    span = phrase(text, kind, reading.understood)
-    if span is None and kind == "message" and reading.people.found:
-        span = trimmed(text, Span(_end_of_names(reading), len(text)))
+    if kind == "message" and not marks:
+        span = message(text, [person.span for person in reading.people.found])
+    else:
+        span = phrase(text, kind, reading.understood, place)
     return _text_value(text, span, certain=bool(marks) and span == marks[0]) if span else None
-
-
-def _end_of_names(reading: Reading) -> int:
-    """Where the first list of names ends, with the word that leads over to the message."""
-    end = reading.people.found[0].span.end
-    for person in reading.people.found[1:]:
-        if not re.fullmatch(r"\s*(?:,|,?\s*and|&)\s*", reading.text[end : person.span.start]):
-            break
-        end = person.span.end
-    lead = re.match(r"\s*(?:that|to|know|:|,|-)?\s*", reading.text[end:])
-    return end + (lead.end() if lead else 0)
 
 
 def _coded(text: str, value: str, span: Span) -> SlotValue:

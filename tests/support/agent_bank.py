@@ -14,11 +14,13 @@ from node.agent.readers.people import AddressBook
 from node.agent.readers.quantities import evaluate
 from node.agent.readers.windows import Locale
 from node.agent.slots import Filled, SlotReader
+from node.agent.tools.examples import examples_of, sections
 from node.agent.tools.registry import Param, ToolSpec
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "agent"
 TOOLS = json.loads((DATA / "tools.json").read_text())
 ZONE = ZoneInfo(TOOLS["zone"])
+_OWN_EXAMPLES = sections((DATA / "examples.txt").read_text().splitlines())
 LOCALE = Locale(ZONE)
 NOW = datetime.fromisoformat(TOOLS["now"])
 BOOK = AddressBook(TOOLS["contacts"])
@@ -73,7 +75,7 @@ _CUES = {
     "d": ("note called", "read the note", "open the note", "note say", "the note", "note titled", "repair note"),
     "notes_write": ("make a note", "take a note", "write down", "note that", "jot", "note:", "to my note"),
     "reminder_set": ("remind", "reminder", "don't let me forget", "forget"),
-    "message_send": ("message", "text", "tell", "let", "know that", "send"),
+    "message_send": ("message", "text", "tell", "let", "know that", "send", "ask"),
     "clock_now": ("what time is it", "the time in", "how late is it", "time is it", "current time"),
     "files_list": (
         "files", "folder", "contents of", "whats in", "directory", "everything under", "documents", "downloads",
@@ -95,10 +97,16 @@ def specs() -> tuple[ToolSpec, ...]:
         ToolSpec(
             tool["name"], tool["descriptio"
                                "n"], {name: _param(tool["name"], name, prop) for name, prop in tool["props"].items()},
-            tuple(tool["required"]), (*tool["examples"], *_MORE[tool["name"]]),
+            tuple(tool["required"]), _examples(tool["name"], tool["examples"]),
             "write" if tool["name"] in _WRITES else "read", _CUES[tool["name"]],
         ) for tool in TOOLS["tools"]
     )
+
+
+def _examples(tool: str, first: list[str]) -> tuple[str, ...]:
+    """The bank's own, and what the node's tool of the same use ships with."""
+    shipped = examples_of(tool.replace("notes_", "note_")) or _OWN_EXAMPLES[tool]
+    return tuple(dict.fromkeys([*first, *_MORE[tool], *shipped]))
 
 
 def _param(tool: str, name: str, prop: dict[str, Any]) -> Param:

@@ -106,6 +106,8 @@ _PART_AFTER = re.compile(
     r"\s+(?:in\s+the\s+(?:morning|afternoon|evening)|(?:(?:on\s+)?\w+day|this|tomorrow)\s+(?:morning|afternoon|"
     r"evening|night)|tonight|at\s+night)\b"
 )
+_MEANT_HOUR = re.compile(r"\b(?:reminder|alarm|meeting|appointment|calendar|event)\b")
+_HOUR_ENDS = re.compile(r"\s*(?:[,.;!?]|$|(?:on\s+)?(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|tomorrow\b|today\b)")
 _NOT_BEFORE = re.compile(r"\b(?:not|except|excluding|avoid|no)\s+(?:in\s+|on\s+)?(?:the\s+)?$")
 
 
@@ -207,8 +209,10 @@ def _point(match: re.Match[str], low: str, hour24: bool) -> DayTime | None:
         return None
     minutes, literal, bare = read
     lead = re.sub(r"\s+", " ", match.group("lead") or "")
-    if bare and not lead and _PART_AFTER.match(low[match.end() :]):
+    if bare and lead in {"", "for"} and _PART_AFTER.match(low[match.end() :]):
         bare = False  # "5 in the afternoon", "9 tomorrow morning"
+    if bare and lead == "for" and _MEANT_HOUR.search(low[: match.start()]) and _HOUR_ENDS.match(low[match.end() :]):
+        bare = False  # "a reminder for 5", "the meeting is set for 11 on Monday"
     if bare and lead not in {
         "at",
         "around",

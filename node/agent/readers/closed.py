@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from node.agent.ports import Span
-from node.agent.readers.numbers import fold
+from node.agent.readers.numbers import NUMBER, fold, number
 
 __all__ = ["Choice", "on_off_or_number", "pick"]
 
@@ -36,6 +36,8 @@ _SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "do_not_disturb": ("do-not-disturb", "dnd", "silent mode"),
     "dark_mode": ("dark theme", "night mode"),
 }
+_BOOK = re.compile(r"\baddress\s+book\b")
+"""Where people are looked up: no address."""
 _WORD = re.compile(r"\w+", re.UNICODE)
 _FILLER = frozenset((
     "the", "a", "an", "my", "of", "in", "to", "and", "or", "for", "note", "notes", "file", "folder", "list", "plan",
@@ -44,7 +46,7 @@ _FILLER = frozenset((
 
 def pick(text: str, choices: Sequence[str], *, parts: bool = True) -> Choice | None:
     """The value of choices that text names, or None. parts: one word that only one value has is enough."""
-    low = fold(text)
+    low = _BOOK.sub(lambda match: " " * len(match.group()), fold(text))
     named = [(span, value) for value in choices
              if (span := _phrase(low, fold(value).replace("_", " ")) or _phrase(low, fold(value)))]
     if named:                                   # the first one said, the longest where one name begins another
@@ -64,7 +66,9 @@ def _by_word(low: str, choices: Sequence[str]) -> Choice | None:
             owners.setdefault(word, []).append(value)
     best: Choice | None = None
     for match in _WORD.finditer(low):
-        fitting = owners.get(match.group()) if len(match.group()) >= 3 else None
+        word = match.group()
+        spoken = (word, f"{word}s", word.removesuffix("s")) if len(word) >= 3 else ()
+        fitting = next((owners[one] for one in spoken if one in owners), None)
         if fitting and (best is None or len(fitting) < 1 + len(best.others)):
             best = Choice(fitting[0], Span(*match.span()), exact=False, others=tuple(fitting[1:]))
     return best
@@ -76,19 +80,35 @@ def _phrase(low: str, phrase: str) -> Span | None:
 
 
 _SWITCH = re.compile(
-    r"\b(?P<off>off|disable[d]?|deactivate[d]?|mute)\b|\b(?P<on>on|enable[d]?|activate[d]?|unmute)\b|"
-    r"(?P<n>\d{1,3})\s*(?:%|percent\b)?|\b(?P<max>max(?:imum)?|full)\b|\b(?P<min>min(?:imum)?|zero)\b",
+    r"\b(?P<off>off|disable[d]?|deactivate[d]?|mute|disconnect|kill|silence)\b|\b(?P<on>on|enable[d]?|activate[d]?"
+    r"|unmute|connect)\b|"
+    rf"(?P<n>\d{{1,3}})\s*(?:%|percent\b)?|(?<=\bto\s)(?P<w>{NUMBER})\b|\b(?P<p>{NUMBER})\s+percent\b|"
+    r"\b(?P<max>max(?:imum)?|full)\b|\b(?P<min>min(?:imum)?|zero)\b",
+)
+_WHERE_ON = re.compile(r"\s+(?:this|the|my|that|a|an|our)\b")
+_TURNED = re.compile(r"\b(?:turn\w*|switch\w*|flip\w*|put|get|keep)\s+$")
+_INTO_MODE = re.compile(
+    r"\b(?:put|set|switch|go|chang|get|turn)\w*\s+(?:.{0,30}?\s)?(?:in|into|to)\s+(?:the\s+)?(?:dark|night|silent"
+    r"|quiet|sleep|do\s+not\s+"
+    r"disturb)\b"
 )
 
 
 def on_off_or_number(text: str) -> Choice | None:
     """on, off or a number from 0 to 100 as a setting's value."""
-    for match in _SWITCH.finditer(fold(text)):
+    low = fold(text)
+    for match in _SWITCH.finditer(low):
         span = Span(*match.span())
+        if match.group("on") == "on" and _WHERE_ON.match(low, match.end()) and not _TURNED.search(low[: match.start()]):
+            continue            # "the brightness on this screen" switches nothing on
         if match.group("n"):
             if int(match.group("n")) <= 100:
                 return Choice(match.group("n"), span, exact=True)
             continue
+        if words := match.group("w") or match.group("p"):
+            return Choice(f"{number(words):g}", span, exact=True)
         value = next(name for name in ("off", "on", "max", "min") if match.group(name))
         return Choice({"max": "100", "min": "0"}.get(value, value), span, exact=True)
+    if into := _INTO_MODE.search(low):
+        return Choice("on", Span(*into.span()), exact=False)
     return None

@@ -53,7 +53,8 @@ MONTHS = (
 )
 WEEKDAY = (
     r"(?:(?:" + "|".join(WEEKDAYS) + r")s?|(?:" + "|".join(sorted(_SHORT, key=len, reverse=True)) + r")\b\.?"
-    r"|(?<=on\s)(?:wed|sat|sun)\b|(?<=next\s)(?:wed|sat|sun)\b|(?<=this\s)(?:wed|sat|sun)\b|(?<=or\s)(?:wed|sat|sun)\b)"
+    r"|(?<=on\s)(?:wed|sat|sun)\b|(?<=next\s)(?:wed|sat|sun)\b|(?<=this\s)(?:wed|sat|sun)\b|(?<=or\s)(?:wed|sat|sun)\b"
+    r"|(?:wed|sat|sun)\b(?=\s+(?:(?:at|from|between|before|after|until)\s+\d|\d|morning|afternoon|evening|night)))"
 )
 MONTH = r"(?:" + "|".join(m if m == "may" else f"{m[:3]}(?:{m[3:]})?" for m in MONTHS) + r"|sept)\b\.?"
 YEAR = r"(?:,?\s+(?P<year>20\d\d))?"

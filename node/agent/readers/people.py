@@ -36,6 +36,10 @@ _PERSON_PLACE = re.compile(
 )
 _SURE_PLACE = re.compile(r"\b(?:with|invite|inviting|meet|tell|text|message|ask|ping|let)\s+(?:(?:my|the)\s+)?$")
 _LIST_JOIN = re.compile(r"^\s*(?:,|,?\s*and|&|\+|,?\s*or)\s*$")
+_TAKEN_BACK = re.compile(
+    r"[\s,.…-]*(?:(?:no|oh|wait|sorry|actually|hang\s+on|or\s+rather|i\s+meant?|make\s+that|scratch\s+"
+    r"that)[\s,.…-]*)+(?:to\s+)?"
+)
 _COMPANY_AFTER = re.compile(r"^\s+(?:street|road|airport|station|hotel|project|review|report|note|plan|budget)\b")
 
 
@@ -118,7 +122,8 @@ class AddressBook:
             if index not in used and (item := self._stranger(text, token, named, expected=expected)):
                 unclear.append(item)
                 named.append(item.span)
-        return People(tuple(sorted(found, key=lambda p: p.span)), tuple(sorted(unclear, key=lambda u: u.span)))
+        found = _meant(text, sorted(found, key=lambda p: p.span))
+        return People(tuple(found), tuple(sorted(unclear, key=lambda u: u.span)))
 
     def _stranger(self, text: str, token: "_Token", named: Sequence[Span], *, expected: bool) -> Unclear | None:
         """A capitalised word that is nobody's name, where only a person can stand."""
@@ -164,6 +169,16 @@ class _Token:
             if self.text.endswith(ending) and len(self.text) > 2:
                 return [_Token(self.text[:-2], Span(self.span.start, self.span.end - 2))]
         return [self]
+
+
+def _meant(text: str, found: list[Person]) -> list[Person]:
+    """Without those that the speaker took back: "Ravi, wait no, Priya" is Priya."""
+    return [
+        person for number, person in enumerate(found)
+        if not any(
+            _TAKEN_BACK.fullmatch(fold(text[person.span.end : later.span.start])) for later in found[number + 1 :]
+        )
+    ]
 
 
 def _aliases(name: str) -> list[str]:

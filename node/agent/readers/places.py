@@ -8,7 +8,8 @@ __all__ = ["place"]
 
 _PLACE = re.compile(
     r"\b(?:in|at|for|over\s+in|of)\s+(?:the\s+)?(?P<place>[^\W\d_][\w'’.-]*(?:[ -](?!now\b|right\b|today\b|at\b|"
-    r"please\b|currently\b)"
+    r"please\b|currently\b|shortly\b|soon\b|then\b|what\w*\b|how\b|there\b|and\b|is\b|time\b|if\b|exactly\b|when\b"
+    r"|who\b|for\b|so\b|i\b|the\b)"
     r"[^\W\d_][\w'’.-]*){0,3})",
 )
 _CITY_FIRST = re.compile(r"\b(?P<place>[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+)*)\s+time\b")
@@ -17,7 +18,8 @@ _NO_PLACE = frozenset((
     "what", "whats", "tell", "give", "the", "local", "current", "show", "check", "need", "want", "got", "any", "spare",
     "free", "some", "over",
     "the", "a", "an", "my", "this", "that", "there", "here", "now", "right", "today", "moment", "hour", "day",
-    "morning", "words", "it", "me", "us", "general",
+    "morning", "words", "it", "me", "us", "general", "time", "mine", "hey", "present", "minute", "clock", "date", "and",
+    "so", "if", "you", "tea", "lunch", "dinner", "bed", "work", "home", "him", "her", "them", "hows", "how", "ok",
 ))
 
 
@@ -27,7 +29,7 @@ def place(text: str) -> Span | None:
     for pattern in (_FIRST_WORD, _CITY_FIRST, _PLACE):
         for match in pattern.finditer(text):
             words = match.group("place").rstrip(" .?!,").split()
-            if words and words[0].lower() not in _NO_PLACE:
+            if words and not _NO_PLACE & {word.lower().partition("'")[0].partition("’")[0] for word in words}:
                 start = match.start("place")
                 found = Span(start, start + len(match.group("place").rstrip(" .?!,")))
     return found

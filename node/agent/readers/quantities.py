@@ -24,13 +24,33 @@ _WORDS = (
     (r"\bto\s+the\s+power\s+of\b|\^", "**"),
     (r"\bsquared\b", "**2"),
     (r"\bcubed\b", "**3"),
-    (r"(?<=\d),(?=\d{3}\b)", ""),
 )
-_PERCENT = re.compile(rf"\b(?P<p>{NUMBER})\s*(?:%|percent)\s+(?:of|from)\s+(?P<of>\d+(?:\.\d+)?)")
+_PERCENT = re.compile(rf"\b(?P<p>{NUMBER})\s*(?:%|percent)\s+(?:of|from)\s+[$€£]?\s*(?P<of>\d+(?:\.\d+)?)")
 _ROOT = re.compile(rf"\bsquare\s+root\s+of\s+(?P<n>{NUMBER})")
 _SUM = re.compile(r"\b(?:add|sum|total|together)\b")
 _AMOUNT_OF_MONEY = r"[$€£]?\s*(?P<of>\d+(?:\.\d+)?)"
 _OFF = re.compile(rf"{_AMOUNT_OF_MONEY}\D{{1,40}}?\b(?P<p>{NUMBER})\s*(?:%|percent)\s+off\b")
+_TIP = re.compile(rf"\b(?P<p>{NUMBER})\s*(?:%|percent)\s+(?:tip|tax|discount|interest|commission|fee)\s+(?:on|for"
+                  rf"|of)\s+(?:an?\s+|the\s+)?"
+                  rf"[$€£]?\s*(?P<of>{NUMBER})\b")
+_FRACTION = re.compile(r"\b(?P<a>\d+)\s*/\s*(?P<b>\d+)\s+of\s+(?:an?\s+)?[$€£]?\s*(?P<of>\d+(?:\.\d+)?)")
+_AREA = re.compile(rf"\b(?P<a>{NUMBER})\s*(?:\w+\s+)?by\s+(?P<b>{NUMBER})\b")
+_OFF_FIRST = re.compile(rf"\b(?P<p>{NUMBER})\s*(?:%|percent)\s+off\s+(?:of\s+)?(?:an?\s+)?[$€£]?\s*(?P<of>{NUMBER})\b")
+_SPLIT = re.compile(r"\b(?:split|splitting|share|shared|sharing|divide|divided)\b")
+_HEADS = re.compile(rf"\b(?P<n>{NUMBER})\s*(?:of\s+us|people|persons|friends|ways|heads|kids|flatmates)\b|\b"
+                    rf"(?:between|among)\s+"
+                    rf"(?:the\s+)?(?P<m>{NUMBER})\b")
+_MORE = re.compile(
+    rf"\badd(?:ing)?\s+(?P<p>{NUMBER})\s*(?:%|percent)\s+(?:on(?:to)?|to)\s+{_AMOUNT_OF_MONEY}|"
+    rf"\b(?P<q>{NUMBER})\s*(?:%|percent)\s+on\s+top\s+of\s+[$€£]?\s*(?P<on>\d+(?:\.\d+)?)"
+)
+_THOUSANDS = re.compile(r"\b\d{1,3}(?:,\d{3})+\b")
+_REST_OF_WORD = re.compile(r"(?<=\w)\w+")
+_PART = re.compile(rf"\b(?:(?:an?|one)\s+)?(?P<part>half|third|quarter|fifth|tenth)\s+of\s+(?P<of>{NUMBER})\b(?!\s*%)")
+_PARTS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "tenth": 10}
+_RESUMED = re.compile(r"(?<=\d),?\s+(?:that|this|it|which|and\s+that)(?:\s+is|[’']s)?(?=\s+(?:divided|times|multiplied|"
+                      r"plus|minus))")
+"""138, that divided by 6"""
 _AVERAGE = re.compile(rf"\b(?:average|mean)\s+of\s+(?P<list>{NUMBER}(?:\s*(?:,|and|,\s*and)\s*{NUMBER})+)")
 _DIVIDE = re.compile(rf"\bdivide\s+(?P<a>{NUMBER})\s+by\s+(?P<b>{NUMBER})\b")
 _MULTIPLY = re.compile(rf"\bmultiply\s+(?P<a>{NUMBER})\s+(?:by|with)\s+(?P<b>{NUMBER})\b")
@@ -49,26 +69,54 @@ class Expression:
 
 def expression(text: str) -> Expression | None:
     """The first arithmetic expression with at least one operation in text, or None."""
-    plain = re.sub(rf"\b{LARGE_NUMBER}\b", lambda m: f"{large_number(m.group()):d}".ljust(len(m.group())), fold(text))
-    low = plain
+    found = _expression(_RESUMED.sub(lambda m: " " * len(m.group()), _large_in_digits(fold(text))))
+    if found is None:
+        return None
+    rest = _REST_OF_WORD.match(text, found.said.end)
+    return Expression(Span(found.said.start, rest.end() if rest else found.said.end), found.code)
+
+
+def _expression(low: str) -> Expression | None:
     if match := _OFF.search(low):
-        return Expression(Span(*match.span()), f"{match.group('of')} * (1 - {number(match.group('p')):g} / 100)")
+        return Expression(Span(*match.span()), f"{match.group('of')} * (1 - {_said(match, 'p')} / 100)")
+    if match := _TIP.search(low):
+        return Expression(Span(*match.span()), f"{_said(match, 'p')} / 100 * {_said(match, 'of')}")
+    if match := _FRACTION.search(low):
+        return Expression(Span(*match.span()), f"{match.group('a')} / {match.group('b')} * {match.group('of')}")
+    if "area" in low and (match := _AREA.search(low)):
+        return Expression(Span(*match.span()), f"{_said(match, 'a')} * {_said(match, 'b')}")
+    if match := _OFF_FIRST.search(low):
+        base, share = number(match.group("of")), number(match.group("p"))
+        return Expression(Span(*match.span()), f"{_exact(base)} * (1 - {_exact(share)} / 100)")
+    if _SPLIT.search(low) and (heads := _HEADS.search(low)):
+        numbers = re.finditer(rf"(?<![\w.]){NUMBER}(?!\w)", low)
+        sums = [one for one in numbers if not heads.start() <= one.start() < heads.end()]
+        sums = [one for one in sums if one.group()[0].isdigit()] or sums
+        if len(sums) == 1:
+            ends = [heads.start(), heads.end(), *sums[0].span()]
+            count = number(heads.group("n") or heads.group("m"))
+            return Expression(Span(min(ends), max(ends)), f"{_exact(number(sums[0].group()))} / {_exact(count)}")
     if match := _AVERAGE.search(low):
-        parts = [f"{number(one.group()):g}" for one in re.finditer(rf"\b{NUMBER}\b", match.group("list"))]
+        parts = [f"{_exact(number(one.group()))}" for one in re.finditer(rf"\b{NUMBER}\b", match.group("list"))]
         if len(parts) > 1:
             return Expression(Span(*match.span()), f"({' + '.join(parts)}) / {len(parts)}")
+    if match := _MORE.search(low):
+        share, base = number(match.group("p") or match.group("q")), number(match.group("of") or match.group("on"))
+        return Expression(Span(*match.span()), f"{_exact(base)} * (1 + {_exact(share)} / 100)")
     if match := _DIVIDE.search(low):
-        return Expression(Span(*match.span()), f"{number(match.group('a')):g} / {number(match.group('b')):g}")
+        return Expression(Span(*match.span()), f"{_said(match, 'a')} / {_said(match, 'b')}")
     if match := _MULTIPLY.search(low):
-        return Expression(Span(*match.span()), f"{number(match.group('a')):g} * {number(match.group('b')):g}")
+        return Expression(Span(*match.span()), f"{_said(match, 'a')} * {_said(match, 'b')}")
     if match := _SUBTRACT.search(low):
-        return Expression(Span(*match.span()), f"{number(match.group('b')):g} - {number(match.group('a')):g}")
+        return Expression(Span(*match.span()), f"{_said(match, 'b')} - {_said(match, 'a')}")
     if match := _NTH_POWER.search(low):
-        return Expression(Span(*match.span()), f"{number(match.group('a')):g} ** {ordinal(match.group('b'))}")
+        return Expression(Span(*match.span()), f"{_said(match, 'a')} ** {ordinal(match.group('b'))}")
     if match := _PERCENT.search(low):
-        return Expression(Span(*match.span()), f"{number(match.group('p')):g} / 100 * {match.group('of')}")
+        return Expression(Span(*match.span()), f"{_said(match, 'p')} / 100 * {match.group('of')}")
+    if match := _PART.search(low):
+        return Expression(Span(*match.span()), f"{_said(match, 'of')} / {_PARTS[match.group('part')]}")
     if match := _ROOT.search(low):
-        return Expression(Span(*match.span()), f"{number(match.group('n')):g} ** 0.5")
+        return Expression(Span(*match.span()), f"{_said(match, 'n')} ** 0.5")
     joint = rf"(?<=\w)(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?={NUMBER}\b)"
     rewritten = re.sub(joint, " + ", low) if _SUM.search(low) else low
     for pattern, symbol in _WORDS:
@@ -76,7 +124,7 @@ def expression(text: str) -> Expression | None:
     rewritten = re.sub(
         rf"(?<![\w.])({NUMBER})(?![\w]"
         rf")",
-        lambda m: f"{number(m.group()):g}" if m.group()[0].isalpha() else m.group(),
+        lambda m: f"{_exact(number(m.group()))}" if m.group()[0].isalpha() else m.group(),
         rewritten,
     )
     runs = [m.group().strip() for m in _RUN.finditer(rewritten)]
@@ -92,9 +140,18 @@ def expression(text: str) -> Expression | None:
     ]
     if not runs:
         return None
-    digits = [match.start() for match in re.finditer(rf"[\d(]|\b{NUMBER}\b", low)]
-    ends = [match.end() for match in re.finditer(rf"[\d)]|\b{NUMBER}\b|\bsquared\b|\bcubed\b", low)]
-    return Expression(Span(min(digits), max(ends)), max(runs, key=len))
+    begins = [match.start() for match in re.finditer(rf"[\d(]|\b{NUMBER}\b", low)]
+    stops = [match.end() for match in re.finditer(rf"[\d)]|\b{NUMBER}\b|\bsquared\b|\bcubed\b", low)]
+    return Expression(Span(min(begins), max(stops)), max(runs, key=len))
+
+
+def _said(match: re.Match[str], name: str) -> str:
+    return _exact(number(match.group(name)))
+
+
+def _exact(value: float) -> str:
+    """A number as it was said, however long."""
+    return f"{value:.0f}" if value == int(value) else repr(value)
 
 
 _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
@@ -136,7 +193,7 @@ _UNITS: dict[str, str] = {
         "meter": "m meter meters metre metres",
         "kilometer": "km kilometer kilometers kilometre kilometres kms",
         "centimeter": "cm centimeter centimeters centimetre centimetres",
-        "millimeter": "mm millimeter millimeters millimetre",
+        "millimeter": "mm millimeter millimeters millimetre millimetres",
         "mile": "mi mile miles",
         "yard": "yd yard yards",
         "foot": "ft foot feet",
@@ -172,7 +229,11 @@ _UNIT = re.compile(
 )
 _TIME_UNITS = frozenset({"hour", "minute", "second", "day", "week"})
 _ASKS_UNITS = re.compile(r"\b(?:convert|conversion|how\s+many|how\s+much)\b")
-_AMOUNT = re.compile(rf"(?<![\w.])(?P<n>{NUMBER}|an?)\s*(?:degrees\s+)?$")
+_AMOUNT = re.compile(
+    rf"(?<![\w.])(?:(?P<whole>{NUMBER})\s+and\s+a\s+(?P<part>half|quarter)|(?P<half>half|quarter)(?:\s+of)?(?:\s+an?)?|"
+    rf"(?P<n>{NUMBER}|an?))\s*(?:degrees\s+)?$")
+_TAKEN_BACK = re.compile(r"\b(?:no|sorry|i\s+meant?|rather|make\s+that|wait)\b")
+_BARE_AMOUNT = re.compile(r"\b(?:convert|change|turn|make)\s+(?P<n>\d+(?:\.\d+)?)\s+(?:in)?to\b")
 _TARGET = re.compile(r"\b(?:to|into|in|as|how\s+many|how\s+much)\s+(?:degrees\s+)?$")
 
 
@@ -233,9 +294,24 @@ class Conversion:
     target: tuple[str, Span] | None
 
 
+def _counted(said: re.Match[str]) -> float:
+    parts = {"half": 0.5, "quarter": 0.25, None: 0.0}
+    if said.group("whole"):
+        return number(said.group("whole")) + parts[said.group("part")]
+    if said.group("half"):
+        return parts[said.group("half")]
+    return 1.0 if said.group("n") in {"a", "an"} else number(said.group("n"))
+
+
+def _large_in_digits(low: str) -> str:
+    """Number words of a hundred and more as digits, every other character where it was."""
+    low = _THOUSANDS.sub(lambda m: m.group().replace(",", "").ljust(len(m.group())), low)
+    return re.sub(rf"\b{LARGE_NUMBER}\b", lambda m: f"{large_number(m.group()):d}".ljust(len(m.group())), low)
+
+
 def conversion(text: str) -> Conversion:
     """What text says about converting: the amount with its unit, and the unit wanted."""
-    low = fold(text)
+    low = _large_in_digits(fold(text))
     times_meant = _ASKS_UNITS.search(low) is not None
     amount: tuple[str, Span] | None = None
     source: tuple[str, Span] | None = None
@@ -245,13 +321,14 @@ def conversion(text: str) -> Conversion:
         if unit in _TIME_UNITS and not times_meant:
             continue
         counted = _AMOUNT.search(before)
-        if counted and source is None:
-            said = counted.group("n")
-            value = 1.0 if said in {"a", "an"} else number(said)
-            amount = (f"{value:g}", Span(counted.start("n"), counted.end("n")))
+        again = amount is not None and _TAKEN_BACK.search(low[amount[1].end : match.start()]) is not None
+        if counted and (source is None or again):
+            amount = (f"{_counted(counted):g}", Span(counted.start(), counted.end()))
             source = (unit, Span(*match.span()))
         else:
             others.append((unit, Span(*match.span()), bool(_TARGET.search(before))))
+    if amount is None and (bare := _BARE_AMOUNT.search(low)):     # "convert 250 to ounces": of what is asked for
+        amount = (f"{number(bare.group('n')):g}", Span(*bare.span("n")))
     target = next(((unit, span) for unit, span, marked in others if marked), None)
     if target is None and others:
         target = others[-1][:2]

@@ -33,6 +33,7 @@ _OPEN_DAYS = 14
 _AT_MIN = 60
 """How much "am I free at 3" looks at when no length is said."""
 _DAYS_LIMIT = 62
+_USUAL_MIN = 540
 _PART_MOMENT = {
     "morning": 540,
     "mornings": 540,
@@ -131,15 +132,23 @@ class When:
         return found if found > now else wall_time(today + timedelta(days=1), minute, self.zone)
 
     def rough_start(self, now: datetime) -> datetime | None:
-        """start(), or a usual hour for a part of day ("tomorrow morning" is 9:00); None when no time of day is said."""
+        """start(), or a usual hour for a part of day ("tomorrow morning" is 9:00) or for one day alone; None when
+        several days, or none, are said."""
         if (exact := self.start(now)) is not None:
             return exact
         if self.day_from_min is None:
-            return None
+            return self._usual_start(now)
         day = self.windows[0][0] if self.windows else now.astimezone(self.zone).date()
         low, high = self.day_from_min, self.day_to_min or 1440
         usual = next((minute for minute in _PART_MOMENT.values() if low <= minute < high), low)
         return wall_time(day, usual, self.zone)
+
+    def _usual_start(self, now: datetime) -> datetime | None:
+        """Nine o'clock of the one day that was said, while it is still to come."""
+        if len(self.windows) != 1 or (self.windows[0][1] - self.windows[0][0]).days != 1:
+            return None
+        found = wall_time(self.windows[0][0], _USUAL_MIN, self.zone)
+        return found if found > now else None
 
     def periods(self, now: datetime) -> tuple[Interval, ...]:
         """The times to look at, UTC, in order: for listing and searching. Empty when nothing is said about when. A past
@@ -186,12 +195,16 @@ def read_when(text: str, now: datetime, locale: Locale) -> When:
     said_lengths = [
         one for one in said_lengths if one.from_now or not any(d.span.overlaps(one.span) for d in said_days)
     ]
+    before = [item.span for item in said_days]
     said_days = _meant(said_days, fold(text))
     said_days = [d for d in said_days if not any(d.span.overlaps(n.span) and n.from_now for n in said_lengths)]
     taken = [item.span for item in said_days] + [item.span for item in said_lengths]
-    said_times = _meant(day_times(text, taken, hour24=locale.hour24), fold(text))
+    all_times = _named_apart(day_times(text, taken, hour24=locale.hour24), taken, fold(text))
+    said_times = _meant(all_times, fold(text))
+    back = [*(span for span in before if span not in taken), *(one.span for one in all_times if one not in said_times)]
     soon = [Span(*match.span()) for match in _SOON.finditer(fold(text))]
-    spans = sorted({*taken, *(item.span for item in said_times), *soon})
+    kept = [*taken, *(item.span for item in said_times), *soon]
+    spans = sorted({*kept, *back, *_corrections(back, kept, fold(text))})
     length = next((item for item in said_lengths if not item.from_now), None)
     moment, offset_day = _from_now(said_lengths, now, today)
     windows, lower = _windows(said_days, today)
@@ -246,6 +259,31 @@ def _meant(said: list[_Read], low: str) -> list[_Read]:
         item for number, item in enumerate(said)
         if not any(_CORRECTED.search(low[item.span.end : later.span.start]) for later in said[number + 1 : number + 2])
     ]
+
+
+def _corrections(back: list[Span], kept: list[Span], low: str) -> list[Span]:
+    """The words with which something was taken back, between it and what was meant."""
+    found: list[Span] = []
+    for span in back:
+        after = min((one.start for one in kept if one.start >= span.end), default=span.end)
+        if match := _CORRECTED.search(low, span.end, after):
+            found.append(Span(span.end, after) if not low[match.end() : after].strip(" ,.") else Span(*match.span()))
+    return found
+
+
+def _named_apart(said: list[DayTime], days: list[Span], low: str) -> list[DayTime]:
+    """Without a part of day that only names a thing ("parents' evening at seven", "taco night on the 6th"): a day or a
+    clock time was said, and neither it nor a preposition stands beside the part."""
+    beside = [*days, *(item.span for item in said if item.is_point or item.relation == "from")]
+
+    def names(item: DayTime) -> bool:
+        if not item.part or item.part == "tonight" or item.span.of(low) != item.part or not beside:
+            return False
+        near = any(span.end <= item.span.start <= span.end + 2 or item.span.end <= span.start <= item.span.end + 2
+                   for span in beside)
+        return not near and re.search(r"[a-z’'][a-z’']\s+$", low[: item.span.start]) is not None
+
+    return [item for item in said if not names(item)]
 
 
 def _from_now(said: list[Length], now: datetime, today: date) -> tuple[datetime | None, date | None]:

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from node.agent.ports import Interval, Json
 from node.agent.tools.calls import in_thread
 from node.agent.tools.errors import BadArgument
+from node.agent.tools.examples import examples_of
 from node.agent.tools.registry import Args, ArgValue, Param, ToolAnswer, ToolContext, ToolSpec, check_args
 from node.agent.tools.wording import clock_span, counted, day, minutes
 from node.privacy.labels import Confidentiality, Integrity, Labeled, Value
@@ -34,6 +35,7 @@ _LIST = ToolSpec(
         "do I have any meetings next week", "what's planned for the afternoon", "list everything I have on in April",
         "is there something in my diary for the 12th", "how does my Thursday look",
         "when is my next appointment this week", "what is on Friday", "do I have anything on Monday",
+        *examples_of("calendar_list"),
     ),
     kind="read",
     cues=("agenda", "schedule", "appointments", "meetings", "events", "diary", "what do i have", "what's on",
@@ -53,6 +55,7 @@ _FREE = ToolSpec(
         "is Tuesday morning still open", "am I available on the 3rd at noon", "look for an empty slot next Monday",
         "how much time do I have left on Wednesday", "where could I fit in two hours this week",
         "what free time is there today",
+        *examples_of("calendar_free"),
     ),
     kind="read",
     cues=("free", "available", "availability", "slot", "gap", "spare", "open", "fit in", "time for"),

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from node.agent.ports import Clock, Effect, EffectValue, Json, Origin
 from node.agent.tools.calls import in_thread
 from node.agent.tools.errors import EffectRefused
+from node.agent.tools.examples import examples_of
 from node.agent.tools.registry import (
     Args,
     Param,
@@ -49,6 +50,7 @@ _SPEC = ToolSpec(
         "create an event called choir practice next Tuesday at 20:00",
         "save the date: school concert on 12 June at 6pm",
         "set up a call with the bank on Friday at half past ten",
+        *examples_of("calendar_create"),
     ),
     kind="write",
     cues=("schedule", "book", "add", "create", "put", "enter", "block", "save the date", "set up", "appointment"),

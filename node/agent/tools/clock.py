@@ -5,6 +5,7 @@ from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from node.agent.tools.errors import NothingFound
+from node.agent.tools.examples import examples_of
 from node.agent.tools.registry import Args, Param, ToolAnswer, ToolContext, ToolSpec, check_args
 from node.agent.tools.wording import moment
 from node.privacy.labels import Confidentiality, Integrity, Labeled
@@ -20,6 +21,7 @@ _SPEC = ToolSpec(
         "what time is it right now", "tell me the time please", "what's today's date", "which day of the week is it",
         "how late is it in Sydney", "what is the clock showing in Toronto", "current local time in Oslo",
         "is it already evening in Mumbai, what time do they have", "what date do we have today",
+        *examples_of("clock_now"),
     ),
     kind="read",
     cues=("time", "clock", "date today", "what day", "how late"),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from node.agent.tools.calls import in_thread
 from node.agent.tools.errors import AmbiguousName, NothingFound
+from node.agent.tools.examples import examples_of
 from node.agent.tools.registry import Args, Param, ToolAnswer, ToolContext, ToolSpec, check_args
 from node.agent.tools.wording import listed
 from node.privacy.labels import Confidentiality, Integrity, Labeled, Value
@@ -23,6 +24,7 @@ _SPEC = ToolSpec(
         "what is Bo's phone number", "I need the e-mail address of the plumber", "which street does Aunt Rose live in",
         "when does Karim have his birthday", "give me the number of the dentist", "how do I reach Zoe by mail",
         "look up the postal address of my landlord", "on what day was Ines born", "show me the contact details of Paul",
+        *examples_of("contact_lookup"),
     ),
     kind="read",
     cues=("phone", "number", "email", "e-mail", "address", "birthday", "born", "contact", "live", "reach"),

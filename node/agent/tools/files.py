@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from node.agent.tools.calls import in_thread
 from node.agent.tools.errors import NothingFound
+from node.agent.tools.examples import examples_of
 from node.agent.tools.notes import hits_data, hits_text, one_of
 from node.agent.tools.registry import Args, Param, ToolAnswer, ToolContext, ToolSpec, check_args
 from node.privacy.labels import Confidentiality, Integrity, Labeled
@@ -30,6 +31,7 @@ _SEARCH = ToolSpec(
         "look in my files for tax", "is there a document about insurance", "in which file is the router mentioned",
         "find documents that mention the school", "search the folder for meeting minutes",
         "which of my files has the recipe",
+        *examples_of("file_search"),
     ),
     kind="read",
     cues=("file", "files", "document", "documents", "folder"),
@@ -43,6 +45,7 @@ _READ = ToolSpec(
         "open the file contract.txt", "show me readme.md", "what is in the document warranty.txt",
         "read the file minutes-may.md to me", "display inventory.csv", "print the contents of the log file",
         "let me see the text file about the router", "open my document on insurance", "what does letter.txt say",
+        *examples_of("file_read"),
     ),
     kind="read",
     cues=("file", "document", "open", "read", ".txt", ".md", ".csv"),

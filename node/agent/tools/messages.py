@@ -9,6 +9,7 @@ from typing import Protocol
 
 from node.agent.ports import Effect, EffectValue, Json, Origin
 from node.agent.tools.errors import BadArgument, CannotUndo
+from node.agent.tools.examples import examples_of
 from node.agent.tools.registry import (
     Args,
     Param,
@@ -39,9 +40,10 @@ _SEND = ToolSpec(
         "message Sam: lunch at one?", "write to Toni that the train is on time", "let Alex know dinner is ready",
         "text Chris that I found the book", "drop Pat a line saying thanks for yesterday",
         "ping Max that the meeting moved",
+        *examples_of("message_send"),
     ),
     kind="write",
-    cues=("tell", "message", "let", "text", "write to", "send"),
+    cues=("tell", "message", "let", "text", "write to", "send", "ask"),
     sends=True,
 )
 _READ = ToolSpec(
@@ -52,6 +54,7 @@ _READ = ToolSpec(
     examples=(
         "any new messages", "read me my messages", "what did Robin write", "show the inbox", "did Kim answer",
         "have I got mail from Sam", "what is the last message from Toni", "check my messages",
+        *examples_of("message_read"),
     ),
     kind="read",
     cues=("messages", "inbox", "wrote", "write me", "answered", "mail from"),

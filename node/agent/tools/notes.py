@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from node.agent.ports import Effect, EffectValue, Json, Origin
 from node.agent.tools.calls import in_thread
 from node.agent.tools.errors import AmbiguousName, NothingFound
+from node.agent.tools.examples import examples_of
 from node.agent.tools.registry import (
     Args,
     Param,
@@ -33,6 +34,7 @@ _SEARCH = ToolSpec(
         "where did I write about the lease",
         "which note mentions the paint colour", "search the notes for vaccination", "find what I wrote on tomatoes",
         "is there a note with the word passport", "have I made notes about Lisbon", "check my notes for gift ideas",
+        *examples_of("note_search"),
     ),
     kind="read",
     cues=("notes", "noted", "wrote", "write down", "search", "find", "mention"),
@@ -46,6 +48,7 @@ _READ = ToolSpec(
         "read me the packing note", "open the note Recipes", "what is in my note about the lease",
         "show the note named Gift ideas", "what did I put into the shopping note", "let me see my vaccination note",
         "display the note Lisbon trip", "what does the bike note say", "read out my to-do note",
+        *examples_of("note_read"),
     ),
     kind="read",
     cues=("note", "read", "open", "show", "say"),
@@ -64,6 +67,7 @@ _WRITE = ToolSpec(
         "take a note, the code of the gate is on the fridge", "add a line to Gift ideas: a red scarf",
         "jot down the licence plate B-KT 401", "make a new note with the words call the landlord",
         "remember in my notes that the paint is called Sage 4", "append milk to my list note",
+        *examples_of("note_write"),
     ),
     kind="write",
     cues=("note", "write down", "jot", "add", "append", "make a note", "remember that", "take a note"),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from node.agent.tools.examples import examples_of
 from node.agent.tools.registry import Args, ToolAnswer, ToolContext, ToolSpec, check_args
 from node.agent.tools.wording import counted
 from node.privacy.labels import Confidentiality, Integrity, Labeled, Value
@@ -19,6 +20,7 @@ _SPEC = ToolSpec(
         "which devices are paired", "who is connected right now", "is my home computer reachable", "list my peers",
         "which nodes do you know", "show the machines you can send work to", "is anybody online", "who can you talk to",
         "what computers are linked to this one",
+        *examples_of("peers_list"),
     ),
     kind="read",
     cues=("peers", "peer", "paired", "devices", "connected", "reachable", "online", "nodes"),

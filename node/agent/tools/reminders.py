@@ -7,6 +7,7 @@ from typing import Protocol
 
 from node.agent.ports import Effect, EffectValue, Origin
 from node.agent.tools.errors import BadArgument, EffectRefused, NothingFound
+from node.agent.tools.examples import examples_of
 from node.agent.tools.registry import (
     Args,
     Param,
@@ -37,6 +38,7 @@ _SET = ToolSpec(
         "I need a reminder about the rent on the first", "make sure I remember to take my pills at nine",
         "wake me with a reminder to pack at 7", "ping me in two hours about the laundry",
         "can you remind me on Thursday morning that the bins go out",
+        *examples_of("reminder_set"),
     ),
     kind="write",
     cues=("remind", "reminder", "forget", "nudge", "ping me", "remember to"),
@@ -50,6 +52,7 @@ _LIST = ToolSpec(
         "what reminders do I have", "show me my reminders", "list everything you will remind me of",
         "which reminders are still open", "are there any reminders for me", "what did I ask to be reminded about",
         "read out my reminders", "do I have a reminder set",
+        *examples_of("reminder_list"),
     ),
     kind="read",
     cues=("reminders", "remind me of", "reminded"),
@@ -64,6 +67,7 @@ _CANCEL = ToolSpec(
         "you need not remind me of the parcel any more", "take away the laundry reminder",
         "remove the reminder for the pills", "forget the reminder about the bins",
         "drop the reminder to water the plants", "turn off the oven reminder",
+        *examples_of("reminder_cancel"),
     ),
     kind="destructive",
     cues=("cancel", "delete", "remove", "reminder"),

@@ -106,13 +106,13 @@ async def test_a_confirmed_write_teaches_and_a_denied_one_does_not(root: Path) -
 
 async def test_the_owners_own_way_of_asking_is_understood_after_a_few_times(root: Path) -> None:
     plain = world(root)
-    assert (await plain.ask("memo > the hedge grows 30 cm a year")).tools_used != ("note_write",)
+    assert (await plain.ask("ink > the hedge grows 30 cm a year")).tools_used != ("note_write",)
     store = Store(*(
-        Lesson(f"l{number}", f"memo > {words}", "note_write", AT, {"text": words})
+        Lesson(f"l{number}", f"ink > {words}", "note_write", AT, {"text": words})
         for number, words in enumerate(("the cat weighs 4.2 kilos", "the router is in the hall", "Bo owes me ten euros",
                                         "the vet moved to Mill Lane"))
     ))
-    answer = await taught_world(root, store).ask("memo > the router is behind the sofa")
+    answer = await taught_world(root, store).ask("ink > the router is behind the sofa")
     assert (answer.kind, answer.tools_used) == (AnswerKind.DONE, ("note_write",))
     assert answer.effects[0].value("text") == "the router is behind the sofa"
 
