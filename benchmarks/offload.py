@@ -1,5 +1,6 @@
 """What delegation and pairing cost, on loopback: a delegated answer beside the same worker asked directly, connecting,
-messages, and a paired node that does nothing. Run from the checkout: python -m benchmarks.offload [--quick] [--json]
+messages, and a paired node that does nothing. Run from the checkout:
+python -m benchmarks.offload [--quick] [--json] [--only PART ...]; parts: command, pair, delegation, rest
 
 Delegated and direct take turns, through the same worker process, from one clock; the engine is pinned to one core and
 everything else - both nodes' Python - to the other. The text was scanned before the clock starts; scanning is a row of
@@ -9,7 +10,7 @@ its own. The rows of the running pair come from two real daemons.
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -304,11 +305,14 @@ def command_line(report: Report) -> None:
                ratio_at_most=5)
 
 
-async def in_process(report: Report, load: dict[str, float], pinned: bool) -> None:
+async def in_process(report: Report, load: dict[str, float], pinned: bool, parts: Sequence[str]) -> None:
     """The rows that one process measures."""
     with tempfile.TemporaryDirectory(prefix="kb-") as folder:
         async with two_sides(Path(folder)) as (asker, provider):
-            await delegation(report, asker, provider, load, pinned)
+            if "delegation" in parts:
+                await delegation(report, asker, provider, load, pinned)
+            if "rest" not in parts:
+                return
             await guarding(report, asker, provider, int(load["echoes"]))
             await connecting(report, asker, provider, int(load["links"]))
             await messages(report, asker, provider, int(load["messages"]))
@@ -316,12 +320,15 @@ async def in_process(report: Report, load: dict[str, float], pinned: bool) -> No
 
 def main() -> None:
     """Measure and print; the exit code says whether every bound was met."""
-    given = options("offload")
+    given = options("offload", parts=("command", "pair", "delegation", "rest"))
     load = LOAD[QUICK if given.quick else FULL]
     report = Report("offload")
-    command_line(report)
-    running_pair(report, load)
-    trio.run(in_process, report, load, pin_self())
+    if "command" in given.only:
+        command_line(report)
+    if "pair" in given.only:
+        running_pair(report, load)
+    if {"delegation", "rest"} & set(given.only):
+        trio.run(in_process, report, load, pin_self(), given.only)
     report.print(as_json=given.json)
     sys.exit(0 if report.ok else 1)
 

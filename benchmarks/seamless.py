@@ -2,7 +2,9 @@
 
 Two real daemons on loopback: the home PC is killed or frozen, its link refused, itself restarted. One real worker: an
 answer is gone on with from its ids, in the normal lane (one prefill) and in the exact one (read again token by token).
-Run from the checkout: python -m benchmarks.seamless [--quick] [--json]
+Run from the checkout: python -m benchmarks.seamless [--quick] [--json] [--only PART ...] [--rounds N]
+Parts: refused (a dial nobody answers), next (time to the next token in each lane), same (how often the text is that of
+the undisturbed answer), daemons (death, freezing and return).
 """
 
 import contextlib
@@ -34,6 +36,7 @@ from offload.ports import ChatPrompt, Failed, GenerateRequest, Lane, Message, Pi
 MODELS = Path(sys.prefix) / "share" / "kith" / "models"
 LONG = "Explain how a sailing boat works in detail"
 STALL_S, PREFILL_AND_START_S = 3.0, 2.0
+PARTS = ("refused", "next", "same", "daemons")
 BOTH: tuple[Lane, ...] = ("normal", "exact")
 LENGTHS = (50, 500, 2000)
 TOPICS = ("bread", "salt", "rivers", "iron", "glass", "boats", "clocks", "sand")
@@ -190,51 +193,69 @@ class Lanes:
         return written, first_s
 
 
-async def lanes(report: Report, lengths: tuple[int, ...], answers: int, cuts: int) -> None:
-    """Time to the next token, and how often the text is that of the undisturbed answer."""
+async def lanes(report: Report, load: dict[str, object], parts: Sequence[str]) -> None:
+    """What going on costs in each lane, and what comes of it."""
     engine = LocalEngine([MODELS], limits=HostLimits(context_tokens=4096))
     async with trio.open_nursery() as nursery:
         await nursery.start(engine.run)
         model = (await engine.models())[0]
         asked = Lanes(engine, model.digest)
         await asked.write("salt", "exact", 4)
-        long, number = Written(), 0
-        while len(long.ids) < max(lengths):
-            more, _ = await asked.write(TOPICS[number % len(TOPICS)], "normal", 250, temperature=1.0)
-            long, number = Written([*long.pieces, *more.pieces]), number + 1
-        for length in lengths:
-            for lane in BOTH:
-                times = [(await asked.write("boats", lane, 2, long.first(length)))[1] for _ in range(3)]
-                said = f"{lane} lane: to the next token after {length} tokens of text so far, median of 3"
-                report.add(said, median(times), "s")
-        for lane in BOTH:
-            same, total = 0, 0
-            for topic in TOPICS[:answers]:
-                whole, _ = await asked.write(topic, lane, 120)
-                for cut in range(cuts):
-                    at = 5 + (len(whole.ids) - 10) * cut // max(1, cuts)
-                    rest, _ = await asked.write(topic, lane, len(whole.ids) - at, whole.first(at))
-                    same, total = same + (whole.ids[at:] == rest.ids), total + 1
-            report.add(
-                f"{lane} lane: resumed answers equal to the undisturbed one, of {total}", same / total, "",
-                at_least=1.0 if lane == "exact" else None)
+        if "next" in parts:
+            await next_token(report, asked, load["lengths"])  # type: ignore[arg-type]
+        if "same" in parts:
+            await same_text(report, asked, load["answers"], load["cuts"])  # type: ignore[arg-type]
         nursery.cancel_scope.cancel()
 
 
-async def _in_process(report: Report, given: dict[str, object]) -> None:
-    with tempfile.TemporaryDirectory(prefix="kb-") as folder:
-        async with two_sides(Path(folder)) as (asker, provider):
-            await refused_dial(report, asker, provider)
-    await lanes(report, given["lengths"], given["answers"], given["cuts"])  # type: ignore[arg-type]
+async def next_token(report: Report, asked: Lanes, lengths: tuple[int, ...]) -> None:
+    """The time to the next token; the lanes take turns."""
+    long, number = Written(), 0
+    while len(long.ids) < max(lengths):
+        more, _ = await asked.write(TOPICS[number % len(TOPICS)], "normal", 250, temperature=1.0)
+        long, number = Written([*long.pieces, *more.pieces]), number + 1
+    for length in lengths:
+        times: dict[Lane, list[float]] = {lane: [] for lane in BOTH}
+        for _ in range(3):
+            for lane in BOTH:
+                times[lane].append((await asked.write("boats", lane, 2, long.first(length)))[1])
+        for lane in BOTH:
+            said = f"{lane} lane: to the next token after {length} tokens of text so far, median of 3"
+            report.add(said, median(times[lane]), "s")
+
+
+async def same_text(report: Report, asked: Lanes, answers: int, cuts: int) -> None:
+    """How often an answer that is cut and gone on with is the undisturbed one."""
+    for lane in BOTH:
+        same, total = 0, 0
+        for topic in TOPICS[:answers]:
+            whole, _ = await asked.write(topic, lane, 120)
+            for cut in range(cuts):
+                at = 5 + (len(whole.ids) - 10) * cut // max(1, cuts)
+                rest, _ = await asked.write(topic, lane, len(whole.ids) - at, whole.first(at))
+                same, total = same + (whole.ids[at:] == rest.ids), total + 1
+        report.add(
+            f"{lane} lane: resumed answers equal to the undisturbed one, of {total}", same / total, "",
+            at_least=1.0 if lane == "exact" else None)
+
+
+async def _in_process(report: Report, load: dict[str, object], parts: Sequence[str]) -> None:
+    if "refused" in parts:
+        with tempfile.TemporaryDirectory(prefix="kb-") as folder:
+            async with two_sides(Path(folder)) as (asker, provider):
+                await refused_dial(report, asker, provider)
+    if {"next", "same"} & set(parts):
+        await lanes(report, load, parts)
 
 
 def main() -> None:
     """Measure and print; the exit code says whether every bound was met."""
-    given = options("seamless")
+    given = options("seamless", parts=PARTS)
     load = LOAD[given.quick]
     report = Report("seamless")
-    trio.run(_in_process, report, load)
-    daemons(report, load["rounds"])  # type: ignore[arg-type]
+    trio.run(_in_process, report, load, given.only)
+    if "daemons" in given.only:
+        daemons(report, given.rounds or load["rounds"])  # type: ignore[arg-type]
     report.print(as_json=given.json)
     sys.exit(0 if report.ok else 1)
 

@@ -6,6 +6,7 @@ send in the friend's name is not what its own node would say.
 
 import contextlib
 import tempfile
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ import trio
 from embedded_model import model_path
 from frame_samples import SAMPLES
 from netpair import LOOPBACK, seed_of
+from prometheus_client.parser import text_string_to_metric_families
+from running_nodes import composed, until
 
 from node.cli.demo.nodes import DemoNode
 from node.cli.demo.owner import pair_two
@@ -92,7 +95,8 @@ def pair() -> Iterator[Pair]:
         world = make_world(Path(folder), datetime.now(UTC))
         (world.phone / "data").mkdir(mode=0o700)
         keystore.create(world.phone / "data" / "identity.json", OneSeed(FRIEND))
-        with DemoNode("phone", world.phone) as phone, DemoNode("home-pc", world.home_pc) as home_pc:
+        with DemoNode("phone", world.phone) as phone, DemoNode(
+            "home-pc", world.home_pc, composed("daemon_hurried.py")) as home_pc:
             phone.start()
             home_pc.start()
             pair_two(home_pc.client(), phone.client())
@@ -158,6 +162,41 @@ async def test_1000_malformed_inputs_harm_neither_the_node_nor_its_peer(pair: Pa
     status = pair.home_pc.status()
     assert (pair.home_pc.pid, status["stage"]) == (pid, "ready")
     assert [(peer["name"], peer["connected"]) for peer in status["peers"]] == [("phone", True)]
+
+
+def turned_away(node: DemoNode) -> float:
+    """As its metrics tell it: calls that came too fast."""
+    text = node.client().text("/metrics")
+    return next(
+        sample.value for family in text_string_to_metric_families(text) for sample in family.samples
+        if sample.name == "kith_turned_away_total" and sample.labels["reason"] == "calls_too_fast")
+
+
+async def test_a_flood_of_calls_is_turned_away_told_and_shuts_nobody_out(pair: Pair) -> None:
+    """Strangers call the phone from 127.0.0.2; its paired machine leaves, comes back and is used meanwhile. The control
+    is the node of the test above, which has no limit and takes them all."""
+    pid, counts, over = pair.phone.pid, Counter[str](), trio.Event()
+    address = pair.phone.status()["addresses"][0]
+    before = await trio.to_thread.run_sync(turned_away, pair.phone)
+
+    def is_back() -> bool:
+        return bool(pair.phone.status()["peers"][0]["connected"]) and pair.search()
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(6):
+            nursery.start_soon(roguepeer.knock, address, "127.0.0.2", over.is_set, counts)
+        await trio.to_thread.run_sync(pair.home_pc.stop)
+        await trio.to_thread.run_sync(pair.home_pc.start)
+        await trio.to_thread.run_sync(until, is_back, "the phone's peer is back and answers")
+        while counts.total() < 300:
+            await trio.sleep(0.05)
+        over.set()
+    assert pair.phone.pid == pid
+    assert counts["turned away"] > 200 and counts["proven"] > 0, counts
+    assert turned_away(pair.phone) - before >= counts["turned away"] // 2
+    health, net = pair.phone.client().get("/v1/health"), pair.phone.client().get("/v1/net")
+    assert health["turned_away"] > 0 and net["turned_away"]["lately"]
+    assert any("Calls come faster" in advice for advice in net["advice"])
 
 
 # -- the friend, frame by frame --

@@ -1,6 +1,7 @@
 """A peer that breaks rules: it dials, proves its key, and then writes whatever bytes a test wants at any layer."""
 
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -49,6 +50,20 @@ async def muxed(address: str, name: str) -> AsyncIterator[Any]:
             session = await GatedNoise(create_new_key_pair(seed_of(name)), lambda _: True).secure_anyone(conn)
             await negotiate.ask(session, yamux.PROTOCOL_ID)
         yield session
+
+
+async def knock(address: str, local: str, enough: Callable[[], bool], counts: Counter[str]) -> None:
+    """Strangers with real keys call, one after the other, as fast as they can. counts: how many were "proven", which is
+    after the node has made its part of the handshake, and how many "turned away"."""
+    number = 0
+    while not enough():
+        number += 1
+        try:
+            with trio.fail_after(2):
+                async with secured(address, f"stranger {number % 8}", local):
+                    counts["proven"] += 1
+        except (Exception, ExceptionGroup):
+            counts["turned away"] += 1
 
 
 def token(text: bytes) -> bytes:
