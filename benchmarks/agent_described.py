@@ -14,10 +14,15 @@ from collections.abc import Sequence
 import trio
 from agent_node import StaticEmbedder
 
-from benchmarks.bfcl import load
+from benchmarks.bfcl import MODELS, load
 from benchmarks.report import Report
 from node.agent.described import Described, DescribedChoice, DescribedChooser, DescribedConstants
+from node.daemon.gated_chooser import GatedChooser
 from offload.evaluation.cases import Case, stratified_sample
+from offload.evaluation.plain_chooser import PlainChooser
+from offload.evaluation.scoring import score_choice
+from offload.local_engine import LocalEngine
+from offload.model_host import HostLimits
 
 __all__ = ["add_described_rows", "described", "even", "figures", "request_of"]
 
@@ -26,6 +31,8 @@ LIVE = ("live_multiple", "live_irrelevance")
 QUICK_CASES = 60
 LIVE_CASES = 300
 """Of each live kind, in the full run."""
+MODEL_CASES = 30
+"""Through the embedded model, in the full run."""
 
 
 def even(case: Case) -> bool:
@@ -69,6 +76,18 @@ def measure(cases: Sequence[Case], constants: DescribedConstants | None = None) 
     return figures(trio.run(_choose, cases, constants))
 
 
+async def _with_model(cases: Sequence[Case]) -> tuple[int, int, int]:
+    """Cases right by the model's own choice, behind the described one, and how many there are."""
+    engine = LocalEngine([MODELS], limits=HostLimits(context_tokens=4096), threads=1)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(engine.run)
+        alone = PlainChooser(engine, None)
+        gated = GatedChooser(DescribedChooser(StaticEmbedder()), PlainChooser(engine, None, may_decline=False))
+        right = [sum([score_choice(case, await one.choose(case)).right for case in cases]) for one in (alone, gated)]
+        nursery.cancel_scope.cancel()
+    return right[0], right[1], len(cases)
+
+
 def add_described_rows(report: Report, *, quick: bool) -> None:
     """The half that nothing was fitted on, and in the full run the live kinds, without a bound."""
     try:
@@ -83,6 +102,10 @@ def add_described_rows(report: Report, *, quick: bool) -> None:
     _row(report, f"{title}: called where a tool fits", found["kept"], 0.90)
     _row(report, f"{title}: none called where none fits", found["rejected"], 0.80)
     if live:
+        alone, gated, size = trio.run(_with_model, stratified_sample(cases, MODEL_CASES))
+        what = f"BFCL ({size}), the embedded model behind that choice: right; baseline: its own choice"
+        report.add(what, gated / size,
+                   "share", baseline=alone / size, at_least=alone / size)
         found = measure(live)
         for key, what in (("right", "right tool of several"), ("kept", "called where a tool fits"),
                           ("rejected", "none called where none fits")):

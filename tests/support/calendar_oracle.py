@@ -67,7 +67,7 @@ class Oracle:
             begin = self._utc(start, one.zone)
             end = self._utc(start + timedelta(minutes=one.minutes), one.zone)
             moved = one.moved is not None and start == one.moved[1]
-            exact = end - begin if moved or one.count == 1 else length
+            exact = one.minutes if one.by_until else end - begin if moved or one.count == 1 else length
             yield set(range(begin, begin + exact)), set(range(begin, end))
 
     def _utc(self, local: datetime, zone: str | None) -> int:

@@ -42,22 +42,28 @@ class Series:
     minutes: int
     all_days: int = 0
     every_days: int = 0
+    weekdays: tuple[int, ...] = ()
+    """Every week on these, the first occurrence being on one of them; instead of every_days."""
     count: int = 1
     skipped: tuple[int, ...] = ()
     moved: tuple[int, datetime] | None = None
     opaque: bool = True
     cancelled: bool = False
+    by_until: bool = False
+    """The rule is written with its end, not with a count; and the length as DURATION, not as an end."""
+
+    def planned(self) -> list[datetime]:
+        """The wall-clock starts as the rule alone gives them."""
+        if not self.weekdays:
+            return [self.first + timedelta(days=self.every_days * number) for number in range(self.count)]
+        days = (self.first + timedelta(days=number) for number in range(7 * self.count))
+        return [day for day in days if day.weekday() in self.weekdays][: self.count]
 
     def starts(self) -> list[datetime]:
         """The wall-clock starts of all occurrences that take place."""
-        found = []
-        for number in range(self.count):
-            if number in self.skipped:
-                continue
-            moved = self.moved is not None and self.moved[0] == number
-            found.append(self.moved[1] if moved and self.moved else self.first + timedelta(
-                days=self.every_days * number))
-        return found
+        which, to = self.moved or (-1, self.first)
+        return [to if number == which else start for number, start in enumerate(self.planned())
+                if number not in self.skipped]
 
 
 @dataclass(frozen=True)
@@ -221,16 +227,18 @@ def _events(draw: random.Random, zone: str, now: datetime, mark: str, booking: B
             found.append(Series(uid, None, at.replace(hour=0, minute=0), 0, all_days=draw.choice((1, 1, 2)),
                                 opaque=draw.random() < 0.4, cancelled=draw.random() < 0.2))
         elif draw.random() < 0.35:
-            every, count = draw.choice(((1, 9), (7, 6), (14, 4)))
-            begun = at - timedelta(days=every * draw.randrange(count))
+            every, count = draw.choice(((1, 9), (7, 6), (14, 4), (0, 8)))
+            begun = at - timedelta(days=(every or 3) * draw.randrange(count))
+            weekdays = () if every else tuple(sorted({begun.weekday(), *draw.sample(range(7), 2)}))
             skipped = tuple(sorted(draw.sample(range(count), draw.randrange(0, 2))))
             left = [n for n in range(1, count) if n not in skipped]
             moved = None
             if draw.random() < 0.3:
                 which = draw.choice(left)
-                moved = which, begun + timedelta(days=every * which, hours=draw.choice((-2, 1, 3)))
-            found.append(Series(uid, their, begun, minutes, every_days=every, count=count, skipped=skipped,
-                                moved=moved, opaque=draw.random() < 0.9))
+                planned = Series(uid, their, begun, minutes, every_days=every, weekdays=weekdays, count=count).planned()
+                moved = which, planned[which] + timedelta(hours=draw.choice((-2, 1, 3)))
+            found.append(Series(uid, their, begun, minutes, every_days=every, weekdays=weekdays, count=count,
+                                skipped=skipped, moved=moved, opaque=draw.random() < 0.9, by_until=draw.random() < 0.4))
         else:
             found.append(Series(uid, their, at, minutes, opaque=draw.random() < 0.9, cancelled=draw.random() < 0.08))
     return tuple(found)
@@ -243,21 +251,31 @@ def ics_text(series: tuple[Series, ...]) -> str:
     """The file (RFC 5545), ended by CRLF."""
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Random//EN"]
     for one in series:
-        rule = [f"RRULE:FREQ=DAILY;INTERVAL={one.every_days};COUNT={one.count}"] if one.every_days else []
-        rule += [_time("EXDATE", one, one.first + timedelta(days=one.every_days * n)) for n in one.skipped]
+        rule = [_rule(one)] if one.count > 1 else []
+        rule += [_time("EXDATE", one, one.planned()[number]) for number in one.skipped]
         lines += _vevent(one, one.first, rule)
         if one.moved:
             number, to = one.moved
-            was = one.first + timedelta(days=one.every_days * number)
-            lines += _vevent(one, to, [_time("RECURRENCE-ID", one, was)])
+            lines += _vevent(one, to, [_time("RECURRENCE-ID", one, one.planned()[number])])
     return "\r\n".join([*lines, "END:VCALENDAR", ""])
+
+
+def _rule(one: Series) -> str:
+    names = ",".join(("MO", "TU", "WE", "TH", "FR", "SA", "SU")[day] for day in one.weekdays)
+    every = f"FREQ=WEEKLY;BYDAY={names}" if names else f"FREQ=DAILY;INTERVAL={one.every_days}"
+    if not one.by_until:
+        return f"RRULE:{every};COUNT={one.count}"
+    last = one.planned()[-1]
+    if one.zone is not None:        # in UTC, unless the start floats (RFC 5545, 3.3.10)
+        last = last.replace(tzinfo=ZoneInfo(one.zone)).astimezone(UTC)
+    return f"RRULE:{every};UNTIL={last:%Y%m%dT%H%M%S}{'Z' if one.zone else ''}"
 
 
 def _vevent(one: Series, start: datetime, more: list[str]) -> list[str]:
     end = start + (timedelta(days=one.all_days) if one.all_days else timedelta(minutes=one.minutes))
     return [
         "BEGIN:VEVENT", f"UID:{one.uid}", "DTSTAMP:20260101T000000Z", _time("DTSTART", one, start),
-        _time("DTEND", one, end), *more, f"SUMMARY:Event {one.uid}",
+        f"DURATION:PT{one.minutes}M" if one.by_until else _time("DTEND", one, end), *more, f"SUMMARY:Event {one.uid}",
         f"TRANSP:{'OPAQUE' if one.opaque else 'TRANSPARENT'}",
         f"STATUS:{'CANCELLED' if one.cancelled else 'CONFIRMED'}", "END:VEVENT",
     ]

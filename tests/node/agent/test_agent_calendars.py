@@ -36,8 +36,19 @@ async def test_no_household_gets_a_clash_a_wrong_person_or_a_wrong_time() -> Non
     assert found["missed"] <= 0.01 * len(judged) and found["other"] <= 0.02 * len(judged)
 
 
-async def errors(kind: str) -> int:
-    return count(await judge_all(FEW))[kind]
+async def errors(kind: str, seeds: Sequence[int] = FEW) -> int:
+    return count(await judge_all(seeds))[kind]
+
+
+def of_the_change() -> list[int]:
+    """Households that want a meeting at a stated hour of the very day when their clocks change."""
+    found = []
+    for seed in range(HOUSEHOLDS):
+        house = household(seed)
+        changes = {at.astimezone(ZoneInfo(house.zone)).date() for at in changes_of(house.zone, house.now.year)}
+        if house.booking.fixed_min is not None and changes.intersection(house.booking.days):
+            found.append(seed)
+    return found
 
 
 async def test_an_offset_of_the_wrong_day_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +60,9 @@ async def test_an_offset_of_the_wrong_day_is_found(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(slots, "_at", of_the_day_before)
     monkeypatch.setattr(booking, "wall_time", of_the_day_before)
-    assert await errors("time") >= 1
+    seeds = of_the_change()
+    assert len(seeds) >= 50
+    assert await errors("time", seeds[:40]) >= 2
 
 
 async def test_a_calendar_that_is_not_looked_at_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,6 +119,8 @@ def spans(minutes: frozenset[int]) -> list[str]:
     ("Europe/Berlin", Series("f", "Europe/Berlin", datetime(2026, 3, 2, 9), 30, every_days=1, count=4, skipped=(1,),
                              moved=(2, datetime(2026, 3, 4, 12))),
      ["03-02T08:00/03-02T08:30", "03-04T11:00/03-04T11:30", "03-05T08:00/03-05T08:30"]),
+    ("Europe/Berlin", Series("w", None, datetime(2026, 3, 26, 9), 30, weekdays=(1, 3), count=3, by_until=True),
+     ["03-26T08:00/03-26T08:30", "03-31T07:00/03-31T07:30", "04-02T07:00/04-02T07:30"]),
     ("Europe/Berlin", Series("g", None, datetime(2026, 3, 2, 9), 30, opaque=False), []),
     ("Europe/Berlin", Series("h", None, datetime(2026, 3, 2, 9), 30, cancelled=True), []),
     # A night shift: in the night with an hour less the standard says six hours, most calendar programs five.
@@ -134,6 +149,7 @@ def test_the_households_have_what_is_asked_for() -> None:
     assert min(sum(map(bool, found)) for found in (
         [one.all_days for one in every], [one.moved for one in every], [one.skipped for one in every],
         [one.zone == "UTC" for one in every], [one.zone is None for one in every], [one.cancelled for one in every],
+        [one.weekdays for one in every], [one.by_until for one in every],
     )) >= 10
     assert len(changes_of("Europe/Berlin", 2026)) == 2 and changes_of("Asia/Kolkata", 2026) == ()
     later = [change - house.now for house in houses for change in changes_of(house.zone, house.now.year)]
