@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from node.agent.approve import Applied, Approvals, Result
-from node.agent.copy_grammar import Copyist, agree
+from node.agent.copy_grammar import Copyist, beside
 from node.agent.events import EventSink, ToolFinished, ToolStarted
 from node.agent.ports import Clock, Effect, Origin
 from node.agent.readers.phrases import phrase, residual
+from node.agent.readers.remains import remains
 from node.agent.readers.windows import Locale
 from node.agent.slots import Filled, Reading, SlotReader, SlotValue, show_interval, show_moment, text_kind
 from node.agent.tools.errors import ToolError
@@ -57,10 +58,10 @@ class Caller:
         self._copyist = copyist
 
     async def second_reading(self, spec: ToolSpec, filled: Filled, reading: Reading) -> Filled:
-        """The free-text arguments of a write with the model's copy beside them: sure when both agree, a choice
-        when not. Where code found nothing the model is not asked: it finds nothing more there. Without a model, or
-        when it fails, filled as it is."""
-        if self._copyist is None or spec.kind == "read":
+        """The free-text arguments of a write with another reading beside them: sure when the model copied the same, a
+        choice when it or what is left of the request says something else. Where the cues found nothing the model is
+        not asked: it finds nothing more there."""
+        if spec.kind == "read":
             return filled
         values = dict(filled.values)
         for name, param in spec.params.items():
@@ -71,12 +72,15 @@ class Caller:
             cut = reading.understood if kind in {"title", "reminder"} else ()
             left_over = residual(reading.text, cut)
             copied = await self._copied(param.description, left_over, _shots(spec, kind))
-            if copied and copied.split() != left_over.split():      # all of it is no choice
-                values[name] = agree(read, copied)
+            if copied and copied.split() == left_over.split():      # all of it is no choice
+                copied = None
+            left = remains(reading.text, kind, cut)
+            values[name] = beside(read, copied, left.of(reading.text) if left else None)
         return replace(filled, values=values)
 
     async def _copied(self, wanted: str, left_over: str, shots: Sequence[tuple[str, str]]) -> str | None:
-        assert self._copyist is not None
+        if self._copyist is None:
+            return None
         try:
             return await self._copyist.copy(wanted, left_over, shots)
         except Exception as error:                  # a second opinion must never stop the first

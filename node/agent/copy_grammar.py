@@ -16,7 +16,7 @@ from node.agent.ports import LocalModel, Message
 from node.agent.readers.numbers import fold
 from node.agent.slots import SlotValue
 
-__all__ = ["COPY_TOKENS", "Copyist", "agree", "copy_grammar", "parse_copy"]
+__all__ = ["COPY_TOKENS", "Copyist", "agree", "beside", "copy_grammar", "parse_copy"]
 
 COPY_TOKENS = 48
 _WORDS_LIMIT = 60
@@ -86,6 +86,18 @@ def agree(read: SlotValue, copied: str) -> SlotValue:
     if _same(str(read.value), copied):
         return replace(read, source=f"{read.source}, model agrees", certain=True)
     return replace(read, alternatives=(*read.alternatives, copied))
+
+
+def beside(read: SlotValue, copied: str | None, left: str | None) -> SlotValue:
+    """The reader's value: sure of itself when the model copied the same, otherwise with one other reading beside it.
+
+    left: what is left of the request when all else is taken away, the rules' second way. It finds other faults than the
+    cues do and is right more often than the model's copy, so where it differs it is the one that is shown.
+    """
+    if copied is not None and _same(str(read.value), copied):
+        return agree(read, copied)
+    other = left if left is not None and not _same(str(read.value), left) else copied
+    return read if other is None or other in read.alternatives else agree(read, other)
 
 
 def _same(a: str, b: str) -> bool:

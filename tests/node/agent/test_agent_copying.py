@@ -9,7 +9,7 @@ from agent_memory import ScriptedModel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from node.agent.copy_grammar import Copyist, agree, copy_grammar, parse_copy
+from node.agent.copy_grammar import Copyist, agree, beside, copy_grammar, parse_copy
 from node.agent.effects import Origin, Span
 from node.agent.slots import SlotValue
 
@@ -66,6 +66,19 @@ def test_agreement_makes_sure_and_disagreement_shows_both() -> None:
     other = agree(READ, "call the vet")
     assert not other.certain
     assert other.alternatives == ("call the vet",)
+
+
+@pytest.mark.parametrize(("copied", "left", "shown", "certain"), [
+    (None, None, (), False), ("vet", "call the vet", (), True),         # the model agrees: nothing else is shown
+    (None, "call the vet", ("call the vet",), False), ("the vet", None, (), True),
+    ("tomorrow", "call the vet", ("call the vet",), False),             # one other reading, the better one
+    ("tomorrow", "the vet", ("tomorrow",), False), ("tomorrow", None, ("tomorrow",), False),
+])
+def test_one_other_reading_is_shown_beside_the_rules(
+    copied: str | None, left: str | None, shown: tuple[str, ...], certain: bool,
+) -> None:
+    value = beside(READ, copied, left)
+    assert (value.alternatives, value.certain, value.value) == (shown, certain, READ.value)
 
 
 async def test_the_prompt_holds_the_left_over_words_and_never_a_date() -> None:
