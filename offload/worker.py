@@ -234,6 +234,7 @@ def _decode_for_ever(pipe: BlockingPipe, desk: _Desk, lanes: _Lanes) -> None:
         written = not (orders or lanes.has_work) and not lanes.put_away()
         for lane in lanes.schedulers:
             if lane.has_work:
+                _tell(pipe, lane.admit())
                 _tell(pipe, lane.step())
         report = lanes.side_work.step()
         if report is not None:

@@ -112,6 +112,11 @@ class Scheduler:
         """Write something that is remembered to disk, while there is time; False when nothing is left to write."""
         return self._memory.put_away()
 
+    def admit(self) -> Events:
+        """Begin with who fits, as step() would, and decode nothing yet: that somebody was begun with is told before
+        anything is computed for it, so that whoever leaves during the first decode is charged."""
+        return self._admit()
+
     def step(self) -> Events:
         """Admit who fits, decode once, sample. Returns the events in order."""
         events = self._admit()

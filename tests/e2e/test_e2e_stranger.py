@@ -194,7 +194,7 @@ async def test_a_flood_of_calls_is_turned_away_told_and_shuts_nobody_out(pair: P
     assert pair.phone.pid == pid
     assert counts["turned away"] > 200 and counts["proven"] > 0, counts
     assert turned_away(pair.phone) - before >= counts["turned away"] // 2
-    health, net = pair.phone.client().get("/v1/health"), pair.phone.client().get("/v1/net")
+    health, net = pair.phone.client().look("/v1/health"), pair.phone.client().get("/v1/net")
     assert health["turned_away"] > 0 and net["turned_away"]["lately"]
     assert any("Calls come faster" in advice for advice in net["advice"])
 

@@ -5,12 +5,10 @@ The limit on how often would keep most of that from being read at all. Nothing e
 
 import sys
 
-from netpair import ANY_PACE
-
 from node.daemon.__main__ import run_node
 from node.daemon.composition import Composition
-from node.net.limits import PaceLimits
+from node.net.limits import PaceLimits, Rate
 
 if __name__ == "__main__":
-    PaceLimits.__init__.__defaults__ = tuple(getattr(ANY_PACE, name) for name in PaceLimits.__slots__)  # type: ignore
+    PaceLimits.__init__.__defaults__ = (Rate(1 << 30, 1.0),) * len(PaceLimits.__slots__)  # type: ignore[misc]
     sys.exit(run_node(sys.argv[1:], Composition()))

@@ -334,3 +334,18 @@ def test_in_the_exact_lane_a_guest_that_had_to_leave_goes_on_by_the_same_shapes(
     assert shapes == [*guest, *owner, *guest, *[1] * 6]
     assert text_of(events, "g").endswith(written(varied(9)[4:]))
     assert Counter(who for who, event in events if isinstance(event, Finished)) == {"o": 1, "g": 1}
+
+
+# -- who is begun with
+
+
+def test_that_it_begins_is_told_before_anything_is_decoded_for_it() -> None:
+    context = TimedContext(context_tokens=20_000)
+    machine = scheduler(context)
+    machine.submit(answer("long", tokens(9, 4096), [5], who="peer-1"))
+    (told,) = machine.admit()
+    assert told[0] == "long" and isinstance(told[1], Started) and told[1].prompt_tokens == 4096
+    assert context.batches == []
+    assert machine.admit() == []
+    assert not any(isinstance(event, Started) for _, event in machine.step())       # once
+    assert len(context.batches) == 1
