@@ -80,9 +80,17 @@ _QUESTION = re.compile(
 _COMMAND = re.compile(
     rf"^\s*{_POLITE}(?:schedule|book|add|put|set|create|make|write|send|remind|block|jot|note|save|enter|arrange|"
     rf"organi[sz]e|"
-    r"plan|invite|text|message|tell(?!\s+me\b)|turn|switch|enable|disable|change|append|insert|reserve|record|remember|"
+    r"plan|invite|text|message|tell(?!\s+me\b(?!\s+(?:at|in|on|tomorrow|tonight|later|this|next)\b))|turn|switch"
+    r"|enable|disable|change|append|insert|reserve|record|remember|"
     r"pencil|take|pop|stick|tack|chuck|include|log|drop|shoot|notify|inform|ask|nudge|ping|alert|mark)\b",
 )
+
+
+_PASSED_ON = re.compile(
+    rf"^\s*{_POLITE}(?:(?:tell|inform|notify|text|message|ping)\s+(?!me\b|us\b)(?:\S+\s+){{1,5}}?that\b|"
+    r"let\s+(?!me\b|us\b)(?:\S+\s+){1,5}?know\b)",
+)
+"""Words for somebody else: whatever they speak of, only a tool that sends can be meant."""
 
 
 def removes(text: str) -> bool:
@@ -106,11 +114,12 @@ class Choosable:
     cues: tuple[str, ...]
     kind: ToolKind
     objects: tuple[str, ...] = ()
+    sends: bool = False
 
     @classmethod
     def of(cls, spec: ToolSpec) -> "Choosable":
         """The tool's own words about itself."""
-        return cls(spec.name, spec.description, spec.examples, spec.cues, spec.kind, spec.objects)
+        return cls(spec.name, spec.description, spec.examples, spec.cues, spec.kind, spec.objects, spec.sends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +232,7 @@ class Chooser:
         leading = _LEADING.match(low)
         head = low[leading.end() :] if leading else low
         against = {"write", "destructive"} if question else {"read"} if command else set()
+        passed_on = _PASSED_ON.search(low) is not None and any(tool.sends for tool in self._tools)
         odds = self._odds.of(text)
         scored: list[Scored] = []
         for index, tool in enumerate(self._tools):
@@ -230,6 +240,8 @@ class Chooser:
                 continue
             if tool.objects and not any(_has(low, word) for word in tool.objects):
                 continue        # "cancel my dentist appointment" removes no reminder
+            if passed_on and not tool.sends:
+                continue        # "tell Dana that we meet on Tuesday" is no appointment
             vector = self._similarity(query, index, learnt.get(tool.name, 0.0))
             cue = min(1.0, sum(1 / self._cue_owners[word] for word in set(tool.cues) if _has(low, word)))
             cue += _LEAD * any(_has(head[: len(word) + 1], word) for word in tool.cues)

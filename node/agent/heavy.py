@@ -84,7 +84,7 @@ _LACKING = re.compile(
 _LIVE = re.compile(
     r"\b(?:weather|forecast|temperature\s+outside|(?:is\s+it|will\s+it)\s+(?:going\s+to\s+)?(?:rain|snow|"
     r"be\s+\w+\s+(?:today|tomorrow))|"
-    r"traffic|news|headlines|(?:stock|share|bitcoin|house|gas|petrol)\s+price|exchange\s+rate|score\b.*\b(?:game|"
+    r"traffic|news(?!\s+from\b)|headlines|(?:stock|share|bitcoin|house|gas|petrol)\s+price|exchange\s+rate|score\b.*\b(?:game|"
     r"match)|"
     r"(?:who|which\s+team)\s+(?:will|is\s+going\s+to)\s+win|who\s+won\s+(?:last\s+night|today|yesterday)|"
     r"(?:train|bus|flight)\s+(?:delayed|on\s+time|times?)|open\s+(?:right\s+)?now|near(?:est|by|\s+me))\b",

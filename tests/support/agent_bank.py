@@ -98,7 +98,7 @@ def specs() -> tuple[ToolSpec, ...]:
             tool["name"], tool["descriptio"
                                "n"], {name: _param(tool["name"], name, prop) for name, prop in tool["props"].items()},
             tuple(tool["required"]), _examples(tool["name"], tool["examples"]),
-            "write" if tool["name"] in _WRITES else "read", _CUES[tool["name"]],
+            "write" if tool["name"] in _WRITES else "read", _CUES[tool["name"]], sends=tool["name"] == "message_send",
         ) for tool in TOOLS["tools"]
     )
 

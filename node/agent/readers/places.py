@@ -18,8 +18,9 @@ _NO_PLACE = frozenset((
     "what", "whats", "tell", "give", "the", "local", "current", "show", "check", "need", "want", "got", "any", "spare",
     "free", "some", "over",
     "the", "a", "an", "my", "this", "that", "there", "here", "now", "right", "today", "moment", "hour", "day",
-    "morning", "words", "it", "me", "us", "general", "time", "mine", "hey", "present", "minute", "clock", "date", "and",
-    "so", "if", "you", "tea", "lunch", "dinner", "bed", "work", "home", "him", "her", "them", "hows", "how", "ok",
+    "morning", "week", "weekday", "month", "year", "words", "it", "me", "us", "general", "time", "mine", "hey",
+    "present", "minute", "clock", "date", "and", "so", "if", "you", "tea", "lunch", "dinner", "bed", "work",
+    "home", "him", "her", "them", "hows", "how", "ok",
 ))
 
 

@@ -117,3 +117,20 @@ def test_shipped_sentences() -> None:
     assert not set(nobody_can()) & {case.text.lower() for case in bank.cases()}
     assert all(len(spec.examples) >= 8 for spec in bank.specs())
     assert not {example for spec in bank.specs() for example in spec.examples} & {case.text for case in bank.cases()}
+
+
+@pytest.mark.parametrize("text", [
+    "tell Dana that we meet on Tuesday at 4pm about the roof", "let Ravi know the meeting is on Friday at 3",
+    "could you text Priya that dinner is at eight tomorrow", "inform everyone in the guests note that it starts at 8",
+])
+async def test_words_for_somebody_else_can_only_be_sent(text: str) -> None:
+    ranking = await Chooser([Choosable.of(spec) for spec in bank.specs()], AllAlike()).choose(text, {})
+    assert [tool.name for tool in ranking.tools] == ["message_send"]
+
+
+@pytest.mark.parametrize("text", [
+    "tell me what is on tomorrow", "let me know that my reminder is set", "tell us that again", "let's meet on Friday",
+])
+async def test_words_for_the_owner_are_no_message(text: str) -> None:
+    ranking = await Chooser([Choosable.of(spec) for spec in bank.specs()], AllAlike()).choose(text, {})
+    assert len(ranking.tools) == len(bank.specs())
