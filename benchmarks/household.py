@@ -354,7 +354,8 @@ async def measure(report: Report, load: dict[str, int], parts: Sequence[str]) ->
             if kind in parts:
                 await two_beside_one(report, asker, providers, load, kind, bare=False)
                 if "bare" in parts:
-                    await two_beside_one(report, asker, providers, load, kind, bare=True)
+                    fewer = {**load, "rounds": max(1, load["rounds"] // 2)}
+                    await two_beside_one(report, asker, providers, fewer, kind, bare=True)
         report.add("answers given up as stalled and asked for again", len(GIVEN_UP), "")
 
 

@@ -15,16 +15,15 @@ from libp2p.abc import INetStream
 from node.net import negotiate
 from node.net.errors import NegotiationFailed, reason_of, root_cause
 from node.net.gate import Gate
-from node.net.limits import NetLimits, Rate
+from node.net.limits import NetLimits
 from node.net.muxstream import MuxStream
-from node.net.pace import Pace
+from node.net.pace import NO_LIMIT, Pace
 from node.net.streams import PeerStream
 from protocol.errors import ProtocolError
 
 __all__ = ["StreamGuard"]
 
 _log = logging.getLogger(__name__)
-_NO_LIMIT = Rate(1 << 30, float(1 << 30))
 _TOLD_EVERY = 100
 _NAME = re.compile(r"/[A-Za-z0-9/._-]{1,63}")
 
@@ -47,7 +46,7 @@ class StreamGuard:
         self._protocols = frozenset(protocols)
         self._on_stream = on_stream
         self._limits = limits
-        self.pace = Pace(limits.pace.streams, _NO_LIMIT, trio.current_time)
+        self.pace = Pace(limits.pace.streams, NO_LIMIT, trio.current_time)
         self.caught = 0
         self.spoken: set[str] = set()
 

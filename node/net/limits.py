@@ -91,6 +91,9 @@ class PaceLimits:
     proofs: Rate = Rate(40, 4)
     """Handshakes begun. A pairing needs one; a device that was forgotten calls once in 5 s."""
     proofs_together: Rate = Rate(100, 10)
+    known: Rate = Rate(60, 2)
+    """Calls of one paired peer that cost it nothing; those beyond count as a stranger's. A link that breaks again and
+    again is called up twice a second at most."""
     streams: Rate = Rate(400, 40)
     """Streams that one peer opens, for all services together; a message, an answer or a search is one."""
 

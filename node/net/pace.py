@@ -11,7 +11,9 @@ from collections.abc import Callable
 
 from node.net.limits import PaceLimits, Rate
 
-__all__ = ["CallPace", "Pace", "source_of"]
+__all__ = ["NO_LIMIT", "CallPace", "Pace", "source_of"]
+
+NO_LIMIT = Rate(1 << 30, float(1 << 30))
 
 _SOURCES = 4096
 """Sources remembered; the one that was quiet for longest is forgotten, and begins anew with a full bucket."""
@@ -118,11 +120,13 @@ class CallPace:
     def __init__(self, limits: PaceLimits, now_s: Callable[[], float]) -> None:
         self.calls = Pace(limits.calls, limits.calls_together, now_s)
         self.proofs = Pace(limits.proofs, limits.proofs_together, now_s)
+        self._known = Pace(limits.known, NO_LIMIT, now_s)
 
-    def proven(self, source: str) -> None:
-        """A known peer has shown who it is."""
-        self.calls.give_back(source)
-        self.proofs.give_back(source)
+    def proven(self, source: str, peer_id: str) -> None:
+        """A known peer has shown who it is: its call costs it nothing, unless it does nothing but call."""
+        if self._known.take(peer_id):
+            self.calls.give_back(source)
+            self.proofs.give_back(source)
 
     @property
     def refused(self) -> int:

@@ -314,7 +314,7 @@ class Session:
         if any(one.via is not None for one in self.table.of(peer_id)):
             nursery.start_soon(self._retire, peer_id)
         if known and not dialled:
-            self._pace.proven(_source(carrier))
+            self._pace.proven(_source(carrier), peer_id)
         if not known and not dialled:
             nursery.start_soon(self._expire_stranger, connection)
         return connection

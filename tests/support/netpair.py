@@ -15,7 +15,7 @@ from protocol.errors import ChannelClosed
 
 ECHO, SINK, BROKEN, SOURCE, HELD = "/test/echo/1", "/test/sink/1", "/test/broken/1", "/test/source/1", "/test/held/1"
 PROTOCOLS = (ECHO, SINK, BROKEN, SOURCE, HELD, "/kith/pair/1")
-ANY_PACE = PaceLimits(*[Rate(1 << 30, 1.0)] * 5)
+ANY_PACE = PaceLimits(*[Rate(1 << 30, 1.0)] * 6)
 """As often as anybody likes: for tests of what many calls leave behind, and as the negative control of the limit."""
 LOOPBACK = "/ip4/127.0.0.1/tcp/0"
 LOOPBACK6 = "/ip6/::1/tcp/0"

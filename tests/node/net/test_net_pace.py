@@ -74,13 +74,29 @@ def test_control_without_having_been_met_a_flood_from_everywhere_shuts_it_out() 
     assert not pace.take("home")
 
 
-def test_a_known_peer_may_call_as_often_as_it_likes() -> None:
-    pace = CallPace(PaceLimits(), Clock())
-    for _ in range(1000):
-        assert pace.calls.take("home")
-        assert pace.proofs.take("home")
-        pace.proven("home")
+def let_in(pace: CallPace, source: str, peer_id: str) -> bool:
+    """Whether one call of a known peer gets through."""
+    if not (pace.calls.take(source) and pace.proofs.take(source)):
+        return False
+    pace.proven(source, peer_id)
+    return True
+
+
+def test_a_known_peer_that_comes_back_twice_a_second_all_day_is_let_in_each_time() -> None:
+    clock = Clock()
+    pace = CallPace(PaceLimits(), clock)
+    for _ in range(2000):
+        clock.now_s += 0.5
+        assert let_in(pace, "home", "peer")
     assert (pace.refused, pace.refused_at_s) == (0, None)
+
+
+def test_a_known_peer_that_does_nothing_but_call_is_limited_like_a_stranger() -> None:
+    """And so is nobody else who calls from elsewhere."""
+    limits = PaceLimits()
+    pace = CallPace(limits, Clock())
+    assert sum(let_in(pace, "home", "peer") for _ in range(1000)) == limits.known.burst + limits.proofs.burst
+    assert let_in(pace, "elsewhere", "another")
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.floats(0, 2), st.booleans()), max_size=200))
