@@ -345,9 +345,10 @@ async def test_what_a_peer_can_not_be_asked_for(desk, nursery, autojump_clock):
         await desk.add("peer:bea/ann-model")
     with pytest.raises(ModelMissing, match="it offers ann-model"):
         await desk.add("peer:ann/other")
-    desk.peers.services = frozenset({"infer"})
-    with pytest.raises(NotPaired, match="not granted"):
+    desk.peers.services = frozenset({"infer", "mail"})
+    with pytest.raises(NotPaired, match="not granted") as refused:
         await desk.add("peer:ann/ann-model")
+    assert refused.value.hint == "On ann: kith grant edit phone --services infer,mail,models"    # nothing is taken away
     desk.peers.services = None
     with pytest.raises(PeerUnreachable):
         await desk.add("peer:ann/ann-model")
