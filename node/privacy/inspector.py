@@ -173,9 +173,18 @@ async def _merged(part: Labeled, found: list[Hit]) -> tuple[Hit, ...]:
 
 
 def blank(text: str, tokens: Iterable[str]) -> str:
-    """The text with every token overwritten by x: what is left must hold no personal value."""
-    choice = "|".join(re.escape(token) for token in sorted(tokens, key=len, reverse=True))
+    """The text with every token overwritten by x: what is left must hold no personal value.
+
+    Whole words only: a stand-in must not hide the beginning of somebody's longer name.
+    """
+    choice = "|".join(
+        r"\b" * _is_word(token[0]) + re.escape(token) + r"\b" * _is_word(token[-1])
+        for token in sorted(tokens, key=len, reverse=True))
     return re.sub(choice, lambda match: "x" * len(match[0]), text) if choice else text
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
 
 
 def _labelled(part: Labeled) -> list[Hit]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from node.privacy.normalise import fold_word, squeeze_word
 from node.privacy.surrogates import surrogates
 from node.privacy.vault import Hit
+from node.privacy.written_names import name_words
 
 __all__ = ["BRACKETS", "SURROGATES", "PlaceholderMap", "Replaced", "mask"]
 
@@ -34,6 +35,7 @@ class PlaceholderMap:
         self._last: dict[str, int] = {}
         self._reserved: set[tuple[str, int]] = set()
         self._seen_words: set[str] = set()
+        self._parts: dict[str, str | None] = {}     # a name of a person -> its stand-in; None: of two persons
 
     @classmethod
     def of(cls, style: str, tokens: Mapping[str, str]) -> "PlaceholderMap":
@@ -67,15 +69,29 @@ class PlaceholderMap:
 
     def _invent(self, value: str, kind: str, is_real: Callable[[str], bool]) -> str:
         if self.style == SURROGATES:
-            for candidate in surrogates(kind, words=len(value.split())):
-                if self._is_free(candidate) and not is_real(candidate):
-                    self._seen_words.update(fold_word(candidate).split())
+            names = [squeeze_word(word) for word in name_words(value)] if kind == "PERSON" else []
+            known = self._parts.get(names[0]) if names else None
+            if known is not None and len(names) == 1:
+                return known
+            of_kind = surrogates(kind, words=len(names or value.split()), lines=value.count(",") + 1, given=known or "")
+            for candidate in of_kind:
+                if self._is_free(candidate.removeprefix(known or "")) and not is_real(candidate):
+                    self._take(candidate, names)
                     return candidate
         number = self._last.get(kind, 0) + 1
         while (kind, number) in self._reserved:
             number += 1
         self._last[kind] = number
         return f"[{kind}_{number}]"
+
+    def _take(self, candidate: str, names: Sequence[str]) -> None:
+        """Keep the words of a stand-in from being used again, and which of them stands for which name of a person."""
+        self._seen_words.update(fold_word(candidate).split())
+        if not names:
+            return
+        for name, word in ((names[0], candidate.split()[0]), (names[-1], candidate.split()[-1])):
+            if self._parts.setdefault(name, word) != word:
+                self._parts[name] = None
 
     def _is_free(self, candidate: str) -> bool:
         if len(candidate) > _LONGEST_SURROGATE or candidate in self._values:
@@ -103,10 +119,12 @@ def mask(
     replaced: list[Replaced] = []
     length = at = 0
     for hit in hits:
-        token = tokens.token_for(text[hit.start : hit.end], hit.type, is_real=is_real)
-        out += (text[at : hit.start], token)
-        length += hit.start - at
-        replaced.append(Replaced(length, length + len(token), token, text[hit.start : hit.end], hit.type))
+        plus = hit.type == "PHONE" and hit.start > at and text[hit.start - 1] == "+"
+        start = hit.start - plus        # digits are what is found; a sign in front of them is part of the number
+        token = tokens.token_for(text[start : hit.end], hit.type, is_real=is_real)
+        out += (text[at:start], token)
+        length += start - at
+        replaced.append(Replaced(length, length + len(token), token, text[start : hit.end], hit.type))
         length += len(token)
         at = hit.end
     out.append(text[at:])

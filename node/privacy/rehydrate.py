@@ -7,7 +7,10 @@ The result must never enter anything outgoing; the guard masks it again if it do
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+
+from node.privacy.surrogates import FIRMS
+from node.privacy.written_names import name_words
 
 __all__ = ["HELD_CHARS", "Restorer", "StreamRehydrator"]
 
@@ -18,6 +21,7 @@ _SEPARATOR = r"(?:\\{0,2}_|[-\s#:]){0,2}"
 _PAIRS = (("[[", "]]"), ("{{", "}}"), ("<<", ">>"), ("[", "]"), ("<", ">"), ("{", "}"), ("(", ")"))
 _START = re.compile(r"[\\\[<{(+]|\w")
 _NEVER = re.compile(r"(?!)")
+_FIRMS = frozenset(firm.lower() for firm in FIRMS)
 
 
 class Restorer:
@@ -33,7 +37,9 @@ class Restorer:
                 self._literal[token.lower()] = value
             else:
                 self._numbered[match[1], int(match[2])] = value
-        self._add_single_names()
+        for token, value in list(self._literal.items()):
+            for part, meant in _parts(token, value):
+                self._literal.setdefault(part, meant)
         self._prefixes = {literal[:end] for literal in self._literal for end in range(1, len(literal) + 1)}
         labels = sorted({label for label, _ in self._numbered}, key=len, reverse=True)
         self._bracketed, self._bare, self._partial = _patterns(labels)
@@ -79,14 +85,6 @@ class Restorer:
                 out.append(self._value(found))
                 at = found.end()
         return "".join(out), len(text)
-
-    def _add_single_names(self) -> None:
-        """A model may shorten a two-word surrogate to one of its words; fill in the matching word of the value."""
-        for token, value in list(self._literal.items()):
-            words, values = token.split(), value.split()
-            if len(words) == len(values) == 2 and words[0].isalpha() and words[1].isalpha():
-                for word, part in zip(words, values, strict=True):
-                    self._literal.setdefault(word, part)
 
     def _may_grow(self, text: str, place: int, previous: str) -> bool:
         """Whether the rest of the text from here may become a token when more text comes."""
@@ -152,6 +150,26 @@ class StreamRehydrator:
             self._before = whole[used - 1]
         self._held = whole[used:]
         return shown
+
+
+def _parts(token: str, value: str) -> Iterator[tuple[str, str]]:
+    """Shorter or other ways that a model may write a stand-in, and what each means: one name of a person, the street
+    of an address or its town, a telephone number with other signs between its digits."""
+    words = token.split()
+    if token.startswith("+1 "):
+        area, middle, last = words[1:]
+        for prefix in ("", "+1 ", "+1-", "1-"):
+            for number in (f"{area} {middle} {last}", f"{area}-{middle}-{last}", f"({area}) {middle}-{last}"):
+                yield f"{prefix}{number}", value
+    elif "," in token:
+        street, _, town = token.partition(", ")
+        real_street, comma, real_town = value.partition(",")
+        if comma and real_town.strip():
+            yield from ((street, real_street.strip()), (town, real_town.strip()))
+    elif len(words) == 2 and token not in _FIRMS and all(word.isalpha() for word in words):
+        names = name_words(value)
+        if len(names) > 1 and all(word[0].isalpha() for word in names):
+            yield from ((words[0], names[0]), (words[1], names[-1]))
 
 
 def _plain(text: str) -> str:

@@ -1,41 +1,45 @@
-"""Invented stand-ins for real values, for models that lose bracketed placeholders (the smallest ones).
+"""Stand-ins for real values, for models that lose bracketed placeholders (the smallest ones).
 
-All are made up: names from two lists of our own, e-mail under example.org (RFC 2606), telephone numbers of the range
-kept for fiction (NANP 555-0100 to 0199), streets and towns that do not exist. The caller skips any that equals a real
-value. Must not know real values.
+All are made up: plain names that small models write without a slip (each is one token of a common vocabulary, and none
+is an English word), e-mail under example.org (RFC 2606), telephone numbers of the range kept for fiction (NANP 555-0100
+to 0199), streets and towns without a country. A name as common as these may be somebody's: the caller skips any that
+equals a real value or stands in the text. Must not know real values.
 """
 
 from collections.abc import Iterator
 
-__all__ = ["surrogates"]
+__all__ = ["FIRMS", "surrogates"]
 
 _GIVEN = (
-    "Mara", "Tobin", "Elska", "Joren", "Runa", "Caspian", "Ilsebet", "Davor", "Selma", "Anselm", "Petra", "Lucan",
-    "Odile", "Matteo", "Freya", "Ronan", "Vesna", "Emeric", "Thalia", "Osric", "Yara", "Bastian", "Noemi", "Kellan",
-    "Sunniva", "Piers", "Liora", "Tavish", "Greta", "Alaric",
+    "Anna", "Peter", "Laura", "David", "Julia", "Simon", "Helen", "Martin", "Emma", "Thomas", "Susan", "Robert",
+    "Linda", "Kevin", "Karen", "Brian", "Nancy", "Edward", "Diana", "Steven", "Rachel", "Andrew", "Lisa", "Philip",
+    "Rebecca", "Walter", "Ellen", "Samuel", "Sophie", "Patrick", "Alice", "Daniel", "Clara", "Oliver", "Louise",
+    "George", "Maria", "Henry", "Charlotte", "Victor", "Nina", "Benjamin", "Margaret", "Jonathan", "Kate",
 )
 _FAMILY = (
-    "Lindqvist", "Harrowgate", "Ostrander", "Vellmoor", "Castellane", "Thornbury", "Marchetti", "Quillfeld", "Rasmunde",
-    "Wexcombe", "Delacorte", "Fenwright", "Kestrelby", "Norrington", "Pallister", "Silverwend", "Tremaine", "Ashgrove",
-    "Bellerose", "Hollowell", "Ingleborn", "Larkspire", "Montclair", "Oakhurst", "Ravensby", "Stanhope", "Underhay",
-    "Whitlock", "Yarborough",
+    "Wilson", "Anderson", "Bennett", "Thompson", "Collins", "Harris", "Murray", "Roberts", "Watson", "Mitchell",
+    "Simpson", "Hughes", "Campbell", "Stevens", "Reynolds", "Gibson", "Jenkins", "Morris", "Henderson", "Edwards",
+    "Sullivan", "Richardson", "Phillips", "Patterson", "Morrison", "Spencer", "Evans", "Peterson", "Barnes",
+    "Graham", "Russell", "Robinson", "Davidson", "Matthews", "Harrison", "Andrews", "Hamilton", "Clarke", "Lewis",
+    "Griffin", "Douglas", "Hansen", "Nelson", "Jensen",
 )
-_STREETS = ("Larkspur Row", "Cobbler's Rise", "Old Mill Terrace", "Heron Walk", "Foxglove Close", "Lantern Street",
-            "Quarry Bank", "Willowbrook Lane")
-_TOWNS = ("Eastmere", "Calderwick", "Port Anselm", "Hollinford", "Greywater", "Saltmarsh End", "Marlow Cross")
-_FIRMS = ("Brightwell Supplies", "Northgate Partners", "Calder & Finch", "Meridian Works", "Oakline Services",
+_STREETS = ("Oak Street", "Maple Avenue", "Mill Lane", "Station Road", "Garden Street", "River Road", "Forest Avenue",
+            "Bridge Street")
+_TOWNS = ("Springfield", "Riverton", "Brookfield", "Westfield", "Millbrook", "Fairfield", "Ashford")
+FIRMS = ("Brightwell Supplies", "Northgate Partners", "Calder & Finch", "Meridian Works", "Oakline Services",
           "Harbour Light Trading")
 
 
-def surrogates(type_: str, *, words: int) -> Iterator[str]:
+def surrogates(type_: str, *, words: int, lines: int = 2, given: str = "") -> Iterator[str]:
     """Stand-ins for one type, best first, each at most 36 characters. Empty for types whose form matters (dates, ids).
 
-    words: how many words the real value has; a single name gets a single name.
+    words: how many words the real value has; a single name gets a single name. lines: how many parts between commas; an
+    address of one gets a street alone. given: what the person's first name alone was replaced by before, if it was.
     """
     if type_ == "PERSON":
         for at in range(len(_GIVEN) * len(_FAMILY)):
-            given, family = _GIVEN[at % len(_GIVEN)], _FAMILY[(at * 7 + at // len(_GIVEN)) % len(_FAMILY)]
-            yield f"{given} {family}" if words > 1 else given
+            first, family = given or _GIVEN[at % len(_GIVEN)], _FAMILY[(at * 7 + at // len(_GIVEN)) % len(_FAMILY)]
+            yield f"{first} {family}" if words > 1 else first
     elif type_ == "EMAIL":
         for at in range(len(_GIVEN) * len(_FAMILY)):
             yield f"{_GIVEN[at % len(_GIVEN)]}.{_FAMILY[(at * 11 + 3) % len(_FAMILY)]}@example.org".lower()
@@ -44,8 +48,9 @@ def surrogates(type_: str, *, words: int) -> Iterator[str]:
             yield f"+1 202 555 01{at:02d}"
     elif type_ == "ADDRESS":
         for at in range(len(_STREETS) * len(_TOWNS)):
-            yield f"{11 + at * 3} {_STREETS[at % len(_STREETS)]}, {_TOWNS[(at * 2) % len(_TOWNS)]}"
+            street = f"{11 + at * 3} {_STREETS[at % len(_STREETS)]}"
+            yield street if lines == 1 else f"{street}, {_TOWNS[(at * 2) % len(_TOWNS)]}"
     elif type_ == "PLACE":
         yield from _TOWNS
     elif type_ == "ORG":
-        yield from _FIRMS
+        yield from FIRMS

@@ -15,6 +15,7 @@ import ahocorasick
 from node.privacy.near_names import NearNames
 from node.privacy.normalise import Folded, fold, fold_word, squeeze
 from node.privacy.word_names import DATE_CUES, EVERYDAY, KINDS_OF_PLACE, MONTHS, STRONG_CUES, VERBS_AFTER, WEAK_CUES
+from node.privacy.written_names import TITLES
 
 __all__ = ["Hit", "Vault"]
 
@@ -35,7 +36,6 @@ _MONTH_NAMES = ("january", "february", "march", "april", "may", "june", "july", 
 _COMMON = EVERYDAY | KINDS_OF_PLACE
 _SHORTEST_GLUED = 9         # characters of several joined words that count in the middle of a longer word, too
 _WHOLE = -1
-_TITLES = frozenset({"mr", "mrs", "ms", "miss", "dr", "prof", "professor", "sir", "mx", "jr", "sr", "dipl", "ing"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class Vault:
                 self._put_word(f"{words[at - 1]} {word}", type_, number)
 
     def _add_names(self, whole: str, number: int) -> None:
-        names = [word for word in whole.split() if word not in _TITLES]
+        names = [word for word in whole.split() if word not in TITLES]
         if len(names) > 1:
             first, last = names[0], names[-1]
             for spelling in (f"{last} {first}", f"{first} {last}", f"{first[0]} {last}", f"{last} {first[0]}"):

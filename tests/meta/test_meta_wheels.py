@@ -214,8 +214,15 @@ def test_a_model_in_place_is_recognised_and_a_changed_one_is_not(data: ModuleTyp
     made = hashlib.sha256(b"made").hexdigest()
     (tmp_path / "small.gguf.toml").write_text(f'source_digest = "{model.sha256}"\ndigest = "{made}"\n')
     assert data.in_place(model, tmp_path)
+    # a record from before the last trial of placeholders is brought up to date by one more run
+    verdicts = tmp_path / "verdicts.toml"
+    verdicts.write_text(f'[{made}]\ntrial_version = 2\nwell_in_brackets = 7\n["other"]\ntrial_version = 9\n')
+    assert not data.in_place(model, tmp_path, verdicts)
+    with (tmp_path / "small.gguf.toml").open("a") as record:
+        record.write("trial_version = 2\nwell_in_brackets = 7\n")
+    assert data.in_place(model, tmp_path, verdicts)
     (tmp_path / "small.gguf").write_bytes(b"changed")
-    assert not data.in_place(model, tmp_path)
+    assert not data.in_place(model, tmp_path, verdicts)
 
 
 def test_every_embedded_model_is_pinned(data: ModuleType, scripts: dict[str, ModuleType]) -> None:

@@ -22,7 +22,7 @@ from node.counting import counted
 
 __all__ = ["Stage", "Step", "run_steps"]
 
-HEAVY = "Summarise the note Roof in two sentences"
+HEAVY = "Rewrite the note Roof so that it is easy to read"
 HEAVY_FACTS = ("Dana Whitfield", "14 Willow Lane", "May")
 BOOKING = "Book 30 minutes with Dana on Tuesday {date} between 2pm and 5pm about the roof"
 MESSAGE = "The roof is mended, please switch the tank heater back on."
@@ -77,7 +77,7 @@ def ask_tool(stage: Stage) -> Finding:
 
 
 def ask_heavy(stage: Stage) -> Finding:
-    """A note is summed up by the home PC, from a prompt without names, and comes back with them."""
+    """A note is rewritten by the home PC, from a prompt without names, and comes back with them."""
     answer = stage.owner.ask(HEAVY)
     entries = [entry for entry in stage.phone.client().get("/v1/ledger") if entry["purpose"] == "infer"]
     if not entries:

@@ -14,6 +14,8 @@ from node.clock import SystemEntropy
 from node.daemon.hub import HubDesk
 from node.daemon.model_copies import CatalogueFiles, CopyDesk
 from node.daemon.models import ModelShelf
+from node.daemon.style_tasks import TRIAL_VERSION
+from node.daemon.style_trial import Verdict
 from node.errors import ModelMissing, NotPaired, PeerUnreachable, PolicyRefused, UnknownPeer, UsageError
 from offload.catalogue import read_record
 from offload.errors import ModelUnusable
@@ -430,11 +432,14 @@ async def test_a_new_model_is_tried_for_placeholders_and_its_record_keeps_the_ou
         return outcome
 
     desk.shelf._trial = trial
-    outcomes = {"a": "surrogates", "b": "brackets", "c": None}
+    outcomes = {"a": Verdict(32, 20, 21), "b": Verdict(32, 20, 20), "c": None}
     for name, outcome in outcomes.items():
-        kept = outcome or "brackets"
+        kept = outcome.style if outcome else "brackets"
         added = await desk.add(make_gguf(desk.source / f"{name}.gguf", template=name))
         assert (added[-1]["name"], added[-1]["placeholder_style"]) == (name, kept)
+        record = read_record(desk.own / f"{name}.gguf")
+        assert (record.trial_tasks, record.well_in_brackets) == ((32, 20) if outcome else (0, 0))
+        assert record.trial_version == (TRIAL_VERSION if outcome else 0)
         assert asked[-1] == added[-1]["digest"]
     assert [event["event"] for event in desk.events].count("trying") == 3
     await desk.add(desk.source / "a.gguf")      # known already: not tried again

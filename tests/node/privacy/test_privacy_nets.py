@@ -144,3 +144,5 @@ async def test_an_inspector_without_a_vault_takes_every_name_for_real() -> None:
 def test_blanking_overwrites_tokens_only() -> None:
     assert blank("Hi [PERSON_1] and [PERSON_11]", ["[PERSON_1]", "[PERSON_11]"]) == "Hi xxxxxxxxxx and xxxxxxxxxxx"
     assert blank("text", []) == "text"
+    # whole words only: a stand-in hides nothing of somebody's longer name
+    assert blank("Anna, Annabelle, Johanna; Anna's", ["Anna"]) == "xxxx, Annabelle, Johanna; xxxx's"

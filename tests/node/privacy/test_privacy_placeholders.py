@@ -73,10 +73,48 @@ def test_surrogates_have_the_form_of_the_value() -> None:
     assert re.fullmatch(r"[A-Z]\w+", tokens.token_for("Ana", "PERSON"))
     assert tokens.token_for("ana@k.example", "EMAIL").endswith("@example.org")
     assert tokens.token_for("041 234", "PHONE").startswith("+1 202 555 01")
-    assert ", " in tokens.token_for("12 Alder Row", "ADDRESS")
+    assert re.fullmatch(r"\d+ \w+ \w+", tokens.token_for("12 Alder Row", "ADDRESS"))
+    assert re.fullmatch(r"\d+ \w+ \w+, \w+", tokens.token_for("3 Alder Row, Bled", "ADDRESS"))
     assert tokens.token_for("Ljubljana", "PLACE").istitle()
     assert tokens.token_for("Acme", "ORG")
     assert tokens.token_for("1 May 1980", "BIRTHDAY") == "[BIRTHDAY_1]"     # a date keeps its bracket
+
+
+def test_one_person_stays_one_person_whichever_name_is_used() -> None:
+    tokens = PlaceholderMap(SURROGATES)
+    given_name, family_name = tokens.token_for("Dr. Ana Kovač", "PERSON").split()
+    assert tokens.token_for("Ana", "PERSON") == given_name
+    assert tokens.token_for("KOVAC", "PERSON") == family_name
+    # the other way round, the first name first
+    first = tokens.token_for("Bo", "PERSON")
+    assert first not in (given_name, family_name)
+    assert tokens.token_for("Bo Lee", "PERSON").split()[0] == first
+    # a name of two persons stands for neither of them
+    other = tokens.token_for("Mia Kovač", "PERSON")
+    assert family_name not in other
+    assert PlaceholderMap(SURROGATES).token_for("Kovač", "PERSON") not in other
+    text = "Dr. Ana Kovač wrote to Bo; Ana signed."
+    hits = [Hit(0, 13, "PERSON"), Hit(23, 25, "PERSON"), Hit(27, 30, "PERSON")]
+    masked, _ = mask(text, hits, tokens)
+    assert Restorer(tokens.tokens).restore(masked) == text
+
+
+def test_the_name_of_two_persons_gets_a_stand_in_of_its_own() -> None:
+    tokens = PlaceholderMap(SURROGATES)
+    both = {*tokens.token_for("Ana Kovač", "PERSON").split(), *tokens.token_for("Mia Kovač", "PERSON").split()}
+    assert tokens.token_for("Kovač", "PERSON") not in both
+
+
+@pytest.mark.parametrize("style", [BRACKETS, SURROGATES])
+def test_the_plus_of_a_number_is_part_of_it(style: str) -> None:
+    text = "Call +44 1632 960114 or 44 1632 960114."
+    hits = [Hit(6, 20, "PHONE"), Hit(24, 38, "PHONE")]
+    tokens = PlaceholderMap(style)
+    masked, replaced = mask(text, hits, tokens)
+    token = replaced[0].token
+    assert masked == f"Call {token} or {token}."
+    assert [span.original for span in replaced] == ["+44 1632 960114", "44 1632 960114"]
+    assert tokens.tokens == {token: "+44 1632 960114"}
 
 
 def test_a_surrogate_is_never_a_real_value() -> None:

@@ -53,6 +53,25 @@ def test_surrogates_are_filled_in(written: str, shown: str) -> None:
     assert INVENTED.restore(written) == shown
 
 
+_MORE = Restorer({
+    "Anna Wilson": "Dr. Imogen van der Sarkisian", "+1 202 555 0107": "+44 117 496 0121",
+    "11 Oak Street, Springfield": "14 Willow Lane, Bristol BS1", "14 Mill Lane": "3 Quarry Steps",
+    "Northgate Partners": "Acme Holding"})
+
+
+@pytest.mark.parametrize(("written", "shown"), [
+    ("Ms Wilson and Anna", "Ms Sarkisian and Imogen"), ("Anna's", "Imogen's"), ("Wilsonian", "Wilsonian"),
+    ("meet at 11 Oak Street.", "meet at 14 Willow Lane."), ("in Springfield", "in Bristol BS1"),
+    ("14 Mill Lane", "3 Quarry Steps"), ("Oak Street", "Oak Street"),
+    ("call (202) 555-0107", "call +44 117 496 0121"), ("+1-202-555-0107!", "+44 117 496 0121!"),
+    ("202 555 0107", "+44 117 496 0121"), ("1-202-555-0107", "+44 117 496 0121"), ("4202 555 0107", "4202 555 0107"),
+    ("our partners", "our partners"), ("Northgate Partners", "Acme Holding"),
+])
+def test_a_part_of_a_stand_in_stands_for_that_part(written: str, shown: str) -> None:
+    assert _MORE.restore(written) == shown
+    assert "".join(_stream(_MORE, list(written))[0]) == shown
+
+
 def test_nothing_known_means_nothing_held() -> None:
     stream = StreamRehydrator(Restorer({}))
     assert stream.feed("[PERSON_1] [PER") == "[PERSON_1] [PER"
