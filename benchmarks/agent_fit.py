@@ -3,7 +3,7 @@
     PYTHONPATH=.:tests/support python -m benchmarks.agent_fit [--write]
 
 --write replaces node/agent/gate.json. The figures are on the data that the gate was fitted on and that the
-readers' author knew: optimistic. Leave-one-out figures are printed beside them.
+readers' author knew: optimistic. Beside them: each part measured with the gate that the other parts gave.
 """
 
 import json
@@ -27,13 +27,13 @@ async def rankings():
     specs, reader = bank.specs(), bank.reader()
     chooser = Chooser([Choosable.of(spec) for spec in specs], StaticEmbedder())
     rows = []
-    for case in [case for name in open_parts() for case in part(name)]:
+    for owner, case in [(name, case) for name in open_parts() for case in part(name)]:
         reading = reader.read(case.text, bank.NOW)
         evidence = {}
         for spec in specs:
             filled = reader.fill(spec, reading, {})
-            evidence[spec.name] = 1 - len(filled.missing) / len(spec.required) if spec.required else 0.0
-        rows.append((case, await chooser.choose(case.text, evidence)))
+            evidence[spec.name] = filled.evidence(spec)
+        rows.append((owner, case, await chooser.choose(case.text, evidence)))
     return rows
 
 
@@ -54,27 +54,30 @@ def fit(x, y):
 
 def main():
     rows = trio.run(rankings)
-    x = np.array([ranking.features if ranking.tools else (0,) * len(FEATURES) for _, ranking in rows], dtype=float)
-    y = np.array([case.tool is not None for case, _ in rows], dtype=float)
+    x = np.array([ranking.features if ranking.tools else (0,) * len(FEATURES) for _, _, ranking in rows], dtype=float)
+    y = np.array([case.tool is not None for _, case, _ in rows], dtype=float)
     mean, scale, w = fit(x, y)
     p = 1 / (1 + np.exp(-np.c_[(x - mean) / scale, np.ones(len(x))] @ w))
-    held = []
-    for i in range(len(x)):
-        keep = np.arange(len(x)) != i
-        m, s, v = fit(x[keep], y[keep])
-        held.append(1 / (1 + np.exp(-(np.append((x[i] - m) / s, 1) @ v))))
-    held = np.array(held)
-    right = sum(case.tool == ranking.tools[0].name for case, ranking in rows if case.tool and ranking.tools)
-    top2 = sum(case.tool in [t.name for t in ranking.tools[:2]] for case, ranking in rows if case.tool)
+    parts = np.array([name for name, _, _ in rows])
+    held = np.zeros(len(x))
+    for name in open_parts():
+        m, s, v = fit(x[parts != name], y[parts != name])
+        held[parts == name] = 1 / (1 + np.exp(-np.c_[(x[parts == name] - m) / s, np.ones((parts == name).sum())] @ v))
+    right = sum(case.tool == ranking.tools[0].name for _, case, ranking in rows if case.tool and ranking.tools)
+    top2 = sum(case.tool in [t.name for t in ranking.tools[:2]] for _, case, ranking in rows if case.tool)
     print(f"right tool {right}/{int(y.sum())}, in the top two {top2}/{int(y.sum())}")
-    for name, values in (("fitted", p), ("leave one out", held)):
+    everything = np.ones(len(x), dtype=bool)
+    shown = [("fitted", p, everything)]
+    shown += [(f"{name}, by the other parts", held, parts == name) for name in open_parts()]
+    for name, values, chosen in shown:
+        values, fits = values[chosen], y[chosen]
         print(
-            f"{name}: kept at {ACT_P}: {int((values[y == 1] >= ACT_P).sum())}, at {ASK_P}:"
-            f" {int((values[y == 1] >= ASK_P).sum())}"
-            f" of {int(y.sum())}; rejected below {ASK_P}: {int((values[y == 0] < ASK_P).sum())}, below {ACT_P}:"
-            f" {int((values[y == 0] < ACT_P).sum())} of {int((1 - y).sum())}"
+            f"{name}: kept at {ACT_P}: {int((values[fits == 1] >= ACT_P).sum())}, at {ASK_P}:"
+            f" {int((values[fits == 1] >= ASK_P).sum())}"
+            f" of {int(fits.sum())}; rejected below {ASK_P}: {int((values[fits == 0] < ASK_P).sum())}, below {ACT_P}:"
+            f" {int((values[fits == 0] < ACT_P).sum())} of {int((1 - fits).sum())}"
         )
-    for (case, ranking), value in zip(rows, p, strict=True):
+    for (_, case, ranking), value in zip(rows, p, strict=True):
         best = ranking.tools[0].name if ranking.tools else None
         if (
             (best != case.tool

@@ -137,10 +137,7 @@ async def judge(cases: Sequence[bank.Case], gate: Gate | None = None) -> list[Ju
     for case in cases:
         reading = reader.read(case.text, bank.NOW)
         filled = {spec.name: reader.fill(spec, reading, {}) for spec in specs}
-        evidence = {
-            name: 1 - len(one.missing) / len(by_name[name].required) if by_name[name].required else 0.0
-            for name, one in filled.items()
-        }
+        evidence = {name: one.evidence(by_name[name]) for name, one in filled.items()}
         ranking = await chooser.choose(case.text, evidence)
         wanted = {case.tool, ranking.tools[0].name if ranking.tools else None}
         kept = {name: one for name, one in filled.items() if name in wanted}

@@ -79,8 +79,7 @@ def _judge(world: Any, lessons: Lessons, embedder: Any) -> Judge:
         for tool in registry:
             got = reader.fill(tool.spec, reading, {})
             filled[tool.spec.name] = fill_as_before(near, tool.spec, got, reading)
-            required = tool.spec.required
-            evidence[tool.spec.name] = 1 - len(filled[tool.spec.name].missing) / len(required) if required else 0.0
+            evidence[tool.spec.name] = filled[tool.spec.name].evidence(tool.spec)
         ranking = await chooser.choose(text, evidence, learnt_choice(near))
         verdict = gate.judge(ranking)
         if verdict.band is Band.DECLINE:

@@ -60,11 +60,11 @@ _REMOVES = re.compile(
     r"the)\s+(?:[\w-]+\s+){0,3}(?:calendar|schedule|agenda|list)\b|"
     rf"^\s*{_POLITE}take\b.+\b(?:off|out\s+of)\s+(?:of\s+)?(?:my|the)\s+(?:[\w-]+\s+){{0,3}}"
     r"(?:calendar|schedule|agenda|list)\b|\b(?:event|meeting|appointment|entry|reminder|that|it)\s+"
-    r"(?:be\s+)?taken\s+(?:out|off)\b",
+    r"(?:can\s+)?(?:be\s+)?taken\s+(?:out|off)\b",
 )
 _LEADING = re.compile(rf"\s*{_POLITE}")
 _PURCHASES = re.compile(
-    rf"^\s*{_POLITE}(?:book|reserve|order|buy|get|rent|hire)\s+(?:me\s+|us\s+)?(?:(?:a|an|the|some|one|two|three|"
+    rf"^\s*{_POLITE}(?:book|reserve|order|buy|get|rent|hire|schedule)\s+(?:me\s+|us\s+)?(?:(?:a|an|the|some|one|two|three|"
     rf"four|\d+|my|our)\s+)*"
     r"(?:on(?:to)?\s+the\s+)?(?:[\w:]+\s+){0,2}(?:flights?|hotels?|tickets?|taxi|cab|trains?|airbnb|rental"
     r"|tables?\s+(?:at|for)|seats?)\b",
@@ -134,6 +134,8 @@ class Scored:
     evidence: float
     words: float = 0.0
     """Log odds of the words for this tool, as its examples teach them."""
+    shown: bool = False
+    """True when what the tool would do is shown to the owner before it is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +251,7 @@ class Chooser:
             score = vector + _CUE_WEIGHT * cue + _EVIDENCE_WEIGHT * share + _WORDS_WEIGHT * words
             if tool.kind in against:
                 score -= _MOOD_WEIGHT
-            scored.append(Scored(tool.name, score, vector, cue, share, words))
+            scored.append(Scored(tool.name, score, vector, cue, share, words, tool.kind != "read"))
         scored.sort(key=lambda item: -item.score)
         nobody = sum(_nearest(query, self._nobody)) / 4 if query.whole else 0.0
         mood = any(tool.kind in against for tool in self._tools if scored and tool.name == scored[0].name)

@@ -15,9 +15,11 @@ import msgspec
 
 from node.agent.choice import Ranking
 
-__all__ = ["ACT_P", "ASK_P", "MARGIN", "Band", "Gate", "GateConstants", "Verdict", "load_gate"]
+__all__ = ["ACT_P", "ASK_P", "MARGIN", "SHOWN_P", "Band", "Gate", "GateConstants", "Verdict", "load_gate"]
 
-ACT_P = 0.7
+ACT_P = 0.8
+SHOWN_P = 0.7
+"""Enough to act where the owner sees what would be done and says yes or no."""
 ASK_P = 0.3
 MARGIN = 0.03
 """Closer than this to the second, with both plausible, is a question too."""
@@ -76,7 +78,7 @@ class Gate:
         p = self.probability(ranking.features)
         if p < ASK_P:
             return Verdict(Band.DECLINE, p, names[:3])
-        if p < ACT_P or ranking.margin < MARGIN:
+        if p < (SHOWN_P if ranking.tools[0].shown else ACT_P) or ranking.margin < MARGIN:
             return Verdict(Band.ASK, p, names[:2])
         return Verdict(Band.ACT, p, names[:1])
 

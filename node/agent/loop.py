@@ -28,7 +28,7 @@ from node.agent.following import (
     with_name,
 )
 from node.agent.foreign import Foreign, understand
-from node.agent.gate import ACT_P, Band, Verdict
+from node.agent.gate import SHOWN_P, Band, Verdict
 from node.agent.heavy import Work, is_language, is_wordwork, lacks_means, needs_material, work_of
 from node.agent.planning import MOST_TOOLS, FreePlan
 from node.agent.ports import Answer, AnswerKind, AskRequest, ThinkJob, ThinkResult
@@ -245,8 +245,7 @@ class Agent:
         ranking, verdict = await self._judge(turn.reader, reading)
         work = work_of(text, has_material=False)
         complete = bool(ranking.tools) and ranking.tools[0].evidence >= 1.0
-        sure = verdict.p >= ACT_P if not is_wordwork(text) else complete
-        if verdict.band is Band.ACT and sure:
+        if verdict.band is Band.ACT and (complete or not is_wordwork(text)):
             return await self._actor.act(turn, verdict.best[0], reading)
         if verdict.band is Band.ASK and (said := await self._plan_one(turn, reading, ranking)):
             return said
@@ -296,8 +295,7 @@ class Agent:
         for tool in self._parts.registry:
             filled = reader.fill(tool.spec, reading, await living_choices(tool))
             filled = fill_as_before(near, tool.spec, filled, reading)
-            required = tool.spec.required
-            evidence[tool.spec.name] = 1 - len(filled.missing) / len(required) if required else 0.0
+            evidence[tool.spec.name] = filled.evidence(tool.spec)
         for skill in self._parts.skills:
             if not skill.claims:
                 continue
@@ -377,7 +375,7 @@ class Agent:
         """True when the message is a request of its own."""
         reading = turn.reader.read(turn.request.text, self._parts.clock.now())
         _, verdict = await self._judge(turn.reader, reading)
-        return verdict.p >= ACT_P or is_language(turn.request.text)
+        return verdict.p >= SHOWN_P or is_language(turn.request.text)
 
     def _ability(self, name: str) -> str:
         """What the tool does, in words; the skill's for the tool it stands for."""

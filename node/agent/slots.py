@@ -4,6 +4,7 @@ A request is read once; every tool's arguments are then taken from that reading.
 named, so that exactly this can be asked. Must not know vectors, gates, models or approvals.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -62,6 +63,13 @@ class Filled:
     """People who must be asked about before anything runs."""
     offered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """For a missing closed choice: what it can be."""
+
+    def evidence(self, spec: ToolSpec) -> float:
+        """The share of the required arguments that was said: a name that is not clear yet was said, too."""
+        if not spec.required:
+            return 0.0
+        said = len(spec.required) - len(self.missing)
+        return min(1.0, (said + bool(self.unclear and self.missing)) / len(spec.required))
 
 
 def text_kind(tool: str, param: str) -> str | None:
@@ -260,8 +268,15 @@ def _contact(reading: Reading) -> SlotValue | None:
     return SlotValue(person.name, person.name, Origin.SOURCE, source, person.span, certain=True)
 
 
+_BESIDE_NOUN = re.compile(r"[’']?s?\s+(?:note|list|file|folder|document)\b", re.IGNORECASE)
+
+
 def _choice(allowed: Sequence[str], reading: Reading, *, parts: bool) -> SlotValue | None:
     found = pick(reading.text, allowed, parts=parts)
+    if not found and not parts:     # of a name that is optional, one word counts beside its noun: "the budget note"
+        found = pick(reading.text, allowed)
+        if found and not _BESIDE_NOUN.match(reading.text, found.span.end):
+            found = None
     if not found:
         return None
     words = found.span.of(reading.text)

@@ -83,7 +83,7 @@ def _clock(p: str) -> str:
         rf"(?:\d{{1,2}}|five|ten|twenty)\s+minutes)\s+(?:(?P<{p}dir>past|to|after)\s+|(?<=half\s))"
         rf"(?P<{p}ph>{_HOUR_WORDS}|\d{{1,2}})|(?P<{p}h>\d{{1,2}})[:.h](?P<{p}m>[0-5]\d)(?![\d.])(?:{_AP.format(p=p)})?"
         rf"|(?P<{p}hw>(?:{_HOUR_WORDS})|\d{{1,2}})(?:\s+(?P<{p}mw>thirty|fifteen|forty[ -]five)|"
-        rf"\s*(?P<{p}oc>o[’']?clock)|{_AP.format(p=p + 'w')})?)(?![\w:]|[.]\d|[’']s|\s*(?:%|percent|degrees?|euros?|"
+        rf"\s*(?P<{p}oc>o[’']?clock)|{_AP.format(p=p + 'w')})?)(?!\w|:\d|[.]\d|[’']s|\s*(?:%|percent|degrees?|euros?|"
         rf"dollars?|"
         rf"people|persons|minutes?|mins?|hours?|hrs?|days?|weeks?|times?|x\s))"
     )
@@ -108,6 +108,8 @@ _PART_AFTER = re.compile(
 )
 _MEANT_HOUR = re.compile(r"\b(?:reminder|alarm|meeting|appointment|calendar|event)\b")
 _HOUR_ENDS = re.compile(r"\s*(?:[,.;!?]|$|(?:on\s+)?(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|tomorrow\b|today\b)")
+_AFTER_DAY = re.compile(r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow|today|tonight|morning|afternoon"
+                        r"|evening),?\s+$")
 _NOT_BEFORE = re.compile(r"\b(?:not|except|excluding|avoid|no)\s+(?:in\s+|on\s+)?(?:the\s+)?$")
 
 
@@ -173,12 +175,12 @@ def _half_day(minutes: int) -> int:
     return minutes + 720 if minutes < 420 else minutes
 
 
-def _range(match: re.Match[str], _low: str, hour24: bool) -> DayTime | None:
+def _range(match: re.Match[str], low: str, hour24: bool) -> DayTime | None:
     a, b = _minutes(match, "a", hour24), _minutes(match, "b", hour24)
     lead, sep = match.group("lead"), match.group("sep")
     if a is None or b is None or (sep == "and" and lead != "between"):
         return None
-    if a[2] and b[2] and not lead:  # "2 to 4" alone is no time
+    if a[2] and b[2] and not lead and not _AFTER_DAY.search(low[: match.start()]):  # "2 to 4" alone is no time
         return None
     start, end = a[0], b[0]
     if b[1] and not a[1]:  # "2-5pm", "9 to 12am": the first takes the nearest earlier half

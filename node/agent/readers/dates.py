@@ -14,6 +14,7 @@ from node.agent.readers.anchored import ANCHORED
 from node.agent.readers.day_words import (
     MONTH,
     MONTHS,
+    NAMED_DAY,
     WEEKDAY,
     YEAR,
     Days,
@@ -121,7 +122,7 @@ def _weekdays(match: re.Match[str], today: date, _: bool) -> list[Days]:
     modifier = (match.group("mod") or "").strip()
     week_later = bool(match.group("week"))
     items: list[Days] = []
-    for part in re.finditer(WEEKDAY, match.group("list")):
+    for part in re.finditer(NAMED_DAY, match.group("list")):
         weekday = weekday_of(part.group())
         day = coming(today, weekday, modifier)
         if week_later:

@@ -10,8 +10,8 @@ from datetime import date, timedelta
 from node.agent.ports import Span
 
 __all__ = [
-    "MONTH", "MONTHS", "WEEKDAY", "WEEKDAYS", "YEAR", "Days", "Relation", "coming", "future", "month_of", "one_range",
-    "weekday_of",
+    "MONTH", "MONTHS", "NAMED_DAY", "WEEKDAY", "WEEKDAYS", "YEAR", "Days", "Relation", "coming", "future", "month_of",
+    "one_range", "weekday_of",
 ]
 
 Relation = str
@@ -56,6 +56,8 @@ WEEKDAY = (
     r"|(?<=on\s)(?:wed|sat|sun)\b|(?<=next\s)(?:wed|sat|sun)\b|(?<=this\s)(?:wed|sat|sun)\b|(?<=or\s)(?:wed|sat|sun)\b"
     r"|(?:wed|sat|sun)\b(?=\s+(?:(?:at|from|between|before|after|until)\s+\d|\d|morning|afternoon|evening|night)))"
 )
+NAMED_DAY = r"\b(?:(?:" + "|".join(WEEKDAYS) + r")s?|" + "|".join([*_SHORT, *_SHORT_AFTER_WORD]) + r")\b\.?"
+"""A day's name where it is known to be one."""
 MONTH = r"(?:" + "|".join(m if m == "may" else f"{m[:3]}(?:{m[3:]})?" for m in MONTHS) + r"|sept)\b\.?"
 YEAR = r"(?:,?\s+(?P<year>20\d\d))?"
 

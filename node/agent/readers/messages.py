@@ -17,7 +17,8 @@ _ASKED = r"(?:please|can|could|would|will|you|just|hey|ok|and|i|want|need|like|t
 _RECIPIENT = re.compile(
     rf"^(?:\W*(?:{_ASKED}\b[\s,]*)*)(?:text|message|tell|ask|ping|notify|inform|msg|(?:send|write|drop|shoot|give"
     rf"|compose|start|create)"
-    r"(?:\s+to|\s+an?\s+(?:\w+\s+)?(?:text|message|note|line)\s+to)?)\s+(?:(?:my|the|our)\s+)?"
+    r"(?:\s+to|\s+(?:an?\s+)?(?:\w+\s+)?(?:text|message|note|line)(?:\s+message)?\s+(?:to|and\s+tell))?)\s+(?:(?:my"
+    r"|the|our)\s+)?"
     r"(?!(?:an?|the|my|some|somebody|someone|something|anything|anyone|that|this|to|it|up|down|back|message|text"
     r"|out)\b)(?P<who>[^\W\d_][\w'’-]*)",
     re.IGNORECASE,
@@ -25,16 +26,21 @@ _RECIPIENT = re.compile(
 """A command to write to somebody, and whom: one word, known or not."""
 _TO_SOMEBODY = re.compile(r"(?<=\w)\s+to\s+(?:(?:my|the)\s+)?[^\W\d_]+\s*[.!]*$")
 """Who gets it, said last: "a text that says hi to Abby"."""
+_BY_TEXT = re.compile(r"\s+(?:via|by|in|with|as)\s+(?:an?\s+)?(?:text|message|sms)\s*[.!]*$", re.IGNORECASE)
+_SUBJECT = re.compile(r"(?:about|regarding|concerning)\s", re.IGNORECASE)
 _OPENING = ("saying", "says", ":", "saying that", "says that", "know", "know that", "text")
 _CORRECTION = re.compile(r"[\s,]*(?:no\s*,?\s*wait|wait\s*,?\s*no|no|sorry|i\s+mean|rather)[\s,]*", re.IGNORECASE)
 _LIST_JOIN = re.compile(r"\s*(?:,|,?\s*and|&)\s*", re.IGNORECASE)
 _LEAD_OVER = re.compile(
-    r"\s*[,:–-]*\s*(?:for\s+me\b)?\s*(?:know\b)?\s*(?:(?:an?|another|this)\s+)?(?:(?:quick|short|little|new)\s+)?"
+    r"\s*[,:–-]*\s*(?:(?:an?\s+text|an?\s+message)\s+)?(?:(?:for|from)\s+me\b)?\s*(?:know\b)?\s*(?:(?:an?|another"
+    r"|this)\s+)?(?:(?:quick|short|little|new)\s+)?"
     r"(?:(?:text(?:\s+"
     r"message)?|txt|txet|"
     r"mes+age|msg|sms|note|line)\b)?\s*(?:,?\s*(?:and\s+)?(?:to\s+)?(?:say|tell\s+(?:him|her|them)|let\s+(?:him|her"
     r"|them)\s+"
-    r"know|ask(?:\s+(?:him|her|them))?|saying|asking|(?:that|which)\s+says)\b)?\s*[:,–-]*\s*(?:(?:that"
+    r"know|ask(?:\s+(?:him|her|them))?|saying|asking|telling\s+(?:him|her|them)|(?:that|which)\s+says|with\s+(?:the"
+    r"|this)\s+"
+    r"message|give\s+(?:him|her|them)\s+(?:the|this)\s+message)\b)?\s*[:,–-]*\s*(?:(?:that"
     r"|to)\b)?\s*[:,]?\s*",
     re.IGNORECASE,
 )
@@ -50,8 +56,10 @@ def message(text: str, people: Sequence[Span]) -> Span | None:
         return found
     lead = _LEAD_OVER.match(text, recipients)
     span = without_asides(text, Span(lead.end() if lead else recipients, len(text)), told=True)
-    words = span.of(text)
+    words = _BY_TEXT.sub("", span.of(text))
     rest = Span(span.start, span.start + len(words.rstrip()))
+    if _SUBJECT.match(words):
+        return None             # "message Sam about the picnic": what is to be said about it?
     if not is_filler("message", words):
         return rest
     return found if found is not None and found.end <= recipients else None

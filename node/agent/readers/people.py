@@ -17,6 +17,10 @@ from node.agent.readers.numbers import fold
 __all__ = ["AddressBook", "People", "Person", "Unclear"]
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*", re.UNICODE)
+_PARENTS = (
+    frozenset({"mum", "mom", "mummy", "mommy", "mother", "mam", "mama"}),
+    frozenset({"dad", "daddy", "father", "papa"}),
+)
 _TITLES = {"dr", "mr", "mrs", "ms", "prof", "sir"}
 _NO_NAME = frozenset((
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
@@ -84,7 +88,7 @@ class AddressBook:
         self._by_word: dict[str, list[str]] = {}
         self._phrases: list[tuple[tuple[str, ...], str]] = []
         for name in self.names:
-            for alias in _aliases(name):
+            for alias in (*_aliases(name), *_kin(name)):
                 words = tuple(fold(word) for word in _WORD.findall(alias))
                 if len(words) > 1:
                     self._phrases.append((words, name))
@@ -179,6 +183,12 @@ def _meant(text: str, found: list[Person]) -> list[Person]:
             _TAKEN_BACK.fullmatch(fold(text[person.span.end : later.span.start])) for later in found[number + 1 :]
         )
     ]
+
+
+def _kin(name: str) -> list[str]:
+    """Other words for a parent whom the address book has by such a word: "mom" for Mum."""
+    own = {fold(word) for alias in _aliases(name) for word in _WORD.findall(alias)}
+    return [word for group in _PARENTS if own & group for word in sorted(group - own)]
 
 
 def _aliases(name: str) -> list[str]:

@@ -55,7 +55,7 @@ def quoted(text: str) -> list[Span]:
 
 def is_empty_object(words: str) -> bool:
     """True for fillers that are no content: something, an event, a reminder, myself, it, this."""
-    return all(word in _EMPTY for word in re.findall(r"\w+", fold(words)))
+    return all(word in _EMPTY for word in re.findall(r"\w+(?:-\w+)*", fold(words)))
 
 
 def trimmed(text: str, span: Span, cut: Sequence[Span] = (), *, kind: str = "") -> Span | None:
@@ -130,6 +130,8 @@ PHRASES: Mapping[str, tuple[tuple[re.Pattern[str], ...], bool]] = {
             r"^(?P<x>.+?)\s+(?:needs?|has|have|should|ought|must|can|could)\s+(?:to\s+)?(?:be|go|get)\s+(?:(?:added"
             r"|put|entered|noted|"
             r"booked|scheduled)\s+)?(?:on|in|into|onto|to)\s+(?:my|the|our)\s+(?:calendar|diary|schedule|agenda)\b",
+            r"\b(?:put|book|sign|pencil|mark)\s+(?:me|us)\s+(?:down|in|up)\s+for\s+(?P<x>[^,]+)",
+            r"^(?:[\w’', ]{0,30}?\s)?meet(?:ing)?\s+.{1,30}?\s+for\s+(?P<x>(?:a\s+)?\w+(?:\s\w+)?)",
             r"\b(?:need|want)\s+(?P<x>(?!to\b|you\b).+?)\s+(?:put\s+)?(?:on|in|into|onto)\s+(?:my|the|our)\s+"
             r"(?:calendar|diary|schedule|"
             r"agenda)\b",
@@ -157,7 +159,12 @@ PHRASES: Mapping[str, tuple[tuple[re.Pattern[str], ...], bool]] = {
             rf"^(?P<x>.{{4,}}?)[\s,.;–-]+(?:(?:and|so)\s+)?(?:please\s+)?(?:(?:make|be|see)\s+(?:sure\s+)?"
             rf"(?:that\s+)?(?:i\s+)?"
             rf"(?:{_FOR_GOOD}|remember(?:\s+(?:it|this|that))?)|{_FOR_GOOD})\s*(?:[,.!].*)?$",
-            r"\b(?:nudge|notify|alert|ping|buzz|prompt|re?mi?nd)\s+(?:me|us)\b[\s,]*(?:again\s+)?(?:please\s+)?"
+            r"^(?P<x>.{4,}?)[\s,.;–-]+(?:(?:and|so)\s+)?(?:please\s+)?(?:(?:can|could|would|will)\s+you\s+)?"
+            r"(?:please\s+)?re?mi?nd\s+(?:me|us)(?:\s+(?:please|then|"
+            r"(?:about|of)\s+"
+            r"(?:it|that|this)))?\s*[.!]*$",
+            rf"^[^:]*\b(?:reminder|alert|remind\s+me)\b[^:]*:\s*{_TO_END}",
+            r"\b(?:nudge|notify|alert|ping|buzz|prompt|wake|re?mi?nd)\s+(?:me|us)\b[\s,]*(?:again\s+)?(?:please\s+)?"
             r"(?:when\s+it[’']s\s+)?"
             rf"(?:to|about|of|that)\s+{_TO_END}",
             rf"\bremind(?:ing|ed)\s+(?:to|about|of|that)\s+{_TO_END}",
@@ -170,7 +177,7 @@ PHRASES: Mapping[str, tuple[tuple[re.Pattern[str], ...], bool]] = {
             rf"\b(?:set|create|add|make)\s+(?:up\s+)?(?:me\s+)?(?:a\s+|another\s+)?reminder\s+.{{0,30}}?"
             rf"(?:to|about|of|that|for)\s+{_TO_END}",
             r"^(?P<x>.+?)[\s,]+(?:so\s+)?(?:please\s+)?(?:can|could|would)\s+you\s+remind\s+me\b",
-            rf"^tell\s+me\s+(?:.{{1,25}}?\s+)?to\s+{_TO_END}",
+            rf"(?:^|[\s,.]{{2,}})tell\s+me\s+(?:.{{1,25}}?\s+)?to\s+{_TO_END}",
             rf"\breminder\s+(?:to|about|of|that|for)\s+{_TO_END}",
             rf"\b(?:remember|make\s+sure\s+i|i\s+(?:have|need)\s+to)\s+(?:to\s+)?{_TO_END}",
             rf"\bremind\s+me\s+{_TO_END}", rf"\babout\s+{_TO_END}",
@@ -192,7 +199,12 @@ PHRASES: Mapping[str, tuple[tuple[re.Pattern[str], ...], bool]] = {
             r"^(?P<x>.+?)\s+(?:should|ought\s+to|has\s+to|have\s+to|needs?\s+to|must|can|could|wants?\s+to)\s+(?:go"
             r"|be|get)\s+"
             rf"(?:(?:put|added|written|noted)\s+)?(?:down\s+)?{_INTO}",
-            rf"\b(?:need|want|would\s+like)\s+(?P<x>.+?)\s+(?:put|added|written|noted)\s+(?:down\s+)?(?:{_INTO}|"
+            rf"^(?P<x>.+?)[\s,.;–-]+(?:(?:and|so)\s+)?(?:please\s+)?(?:(?:can|could|would)\s+you\s+)?{_PUT}\s+(?:it"
+            rf"|that|this)\s+"
+            rf"(?:down\s+)?{_INTO}",
+            r"§+\s+(?:needs?|wants?|should\s+have)\s+(?P<x>.+?)\s+(?:adding|added|putting|put|writing|written)\b",
+            rf"\b(?:need|want|like)\s+(?P<x>(?!to\b|you\b).+?)\s+(?:to\s+be\s+)?(?:put|added|written|noted)\s+"
+            rf"(?:down\s+)?(?:{_INTO}|"
             rf"(?:to|in|into|on|onto)\s)",
             rf"\b{_PUT}\s+(?P<x>.+?)\s+{_INTO}",
             r"\b(?:be\s+sure\s+to\s+)?put\s+(?P<x>.+?)\s+on\s+(?:my\s+|the\s+)?[\w ]{0,40}?(?:note|list|plan)\b",
@@ -202,6 +214,7 @@ PHRASES: Mapping[str, tuple[tuple[re.Pattern[str], ...], bool]] = {
             rf"about|of)\s+{_TO_END}",
             r"\b(?:add|append|put|write)\s+(?P<x>.+?)\s+(?:to|in|into|on|under)\s+(?:my\s+|the\s+)?[\w ]{0,"
             r"40}?(?:note|notes|list)\b", rf"\bnote\s+(?:that|to\s+self:?)\s+{_TO_END}",
+            rf"\b(?:write|record|log|save|jot|keep|put)\s+(?:(?:in|to)\s+my\s+notes\s+)?that\s+{_TO_END}",
             rf"\bremember\s+(?:that\s+)?{_TO_END}", rf"^[^:]{{2,60}}:\s+{_TO_END}",
         ), False),
         "query": ((
@@ -235,11 +248,17 @@ _TOLD = frozenset({"message", "note"})
 _ANYTHING = re.compile(
     r"^(?:any|some)(?:thing|\s+\w+)\s+(?:about|on|to\s+do\s+with|regarding|with\s+the\s+words?)\s+", re.IGNORECASE,
 )
-_ABOUT = re.compile(r"^(?:on|about|for|regarding|of|whether\s+there\s+(?:is|are))\s+", re.IGNORECASE)
+_ABOUT = re.compile(r"^(?:search\s+(?:on|for|about)|says?\s+(?:on|about)|(?:what(?:ever)?|anything)\s+i\s+(?:wrote"
+                    r"|noted|said|put|jotted)"
+                    r"(?:\s+down)?\s+(?:on|about)|on|about|for|regarding|of|whether\s+there\s+(?:is|are))\s+",
+                    re.IGNORECASE)
 _WHERE = re.compile(
     r"\s+(?:(?:some|any)where\s*)?(?:in\s+(?:it|them|(?:all\s+)?(?:of\s+)?(?:my|the)\s+(?:notes?|files?"
     r"|documents?))|on\s+(?:the\s+)?"
     r"(?:web|internet|net|google)|online|anywhere|somewhere|for\s+me|at\s+all)\s*[.?!]*$", re.IGNORECASE)
+_LED = re.compile(
+    r"(?:for|of|about|in|on|at)\s+(?:(?:me|us)\s+(?:(?:an?\s+)?appointment\s+(?:for\s+)?)?)?", re.IGNORECASE)
+_NAMED = re.compile(r"(?:called|titled|named)\b", re.IGNORECASE)
 _AGAIN = re.compile(
     r"^(?:(?:alert|remind|notify|tell|warn)\s+me\s+(?:to|about|of|that|when\s+it[’']?s\s+time\s+to|when)\s+|is\s+"
     r"|when\s+it[’']?s\s+time\s+to\s+)",
@@ -255,7 +274,7 @@ _SET_UP = re.compile(
 )
 _BARE_MEETING = re.compile(
     r"\b(?P<x>(?:meeting|appointment|call|chat|catch-?up|session)\s+with\s+(?:(?:my|the)\s+)?[^\s,.;]+(?:\s+"
-    r"(?:and\s+)?[^\s,.;]+)*?)"
+    r"(?:and\s+)?[^\s,.;]+){0,4}?)"
     r"(?=\s{2,}|\s+(?:on|at|for|from|between|in|to|about|next|this|tomorrow|today|tonight|please)\b|\s*[,.;!?]|\s*$)",
     re.IGNORECASE,
 )
@@ -303,6 +322,10 @@ def _tidy(text: str, kind: str, span: Span, cut: Sequence[Span]) -> Span | None:
         lead, tail = _ANYTHING.match(words), _WHERE.search(words)
         lead = lead or _ABOUT.match(words)
         found = Span(found.start + (lead.end() if lead else 0), found.start + (tail.start() if tail else len(words)))
+    if kind == "title" and (led := _LED.match(found.of(text))):
+        found = Span(found.start + led.end(), found.end)
+    if kind == "note" and _NAMED.match(found.of(text)):
+        return None             # what a new note is called is not what it says
     if kind in {"reminder", "title"} and (duty := _DUTY.match(found.of(text))):
         found = Span(found.start + duty.end(), found.end)
     if kind == "reminder" and (again := _AGAIN.match(found.of(text))):

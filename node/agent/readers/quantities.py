@@ -26,7 +26,9 @@ _WORDS = (
     (r"\bcubed\b", "**3"),
 )
 _PERCENT = re.compile(rf"\b(?P<p>{NUMBER})\s*(?:%|percent)\s+(?:of|from)\s+[$€£]?\s*(?P<of>\d+(?:\.\d+)?)")
-_ROOT = re.compile(rf"\bsquare\s+root\s+of\s+(?P<n>{NUMBER})")
+_ROOT = re.compile(rf"\b(?P<kind>square|cube|cubic)\s+root\s+of\s+(?P<n>{NUMBER})")
+_TIMES = re.compile(rf"\b(?P<by>double|twice|triple|treble)\s+(?P<n>{NUMBER})\b")
+_GOES_INTO = re.compile(rf"\btimes\s+(?:does|do|will)\s+(?P<a>{NUMBER})\s+(?:go|goes|fit)\s+into\s+(?P<b>{NUMBER})\b")
 _SUM = re.compile(r"\b(?:add|sum|total|together)\b")
 _AMOUNT_OF_MONEY = r"[$€£]?\s*(?P<of>\d+(?:\.\d+)?)"
 _OFF = re.compile(rf"{_AMOUNT_OF_MONEY}\D{{1,40}}?\b(?P<p>{NUMBER})\s*(?:%|percent)\s+off\b")
@@ -115,8 +117,14 @@ def _expression(low: str) -> Expression | None:
         return Expression(Span(*match.span()), f"{_said(match, 'p')} / 100 * {match.group('of')}")
     if match := _PART.search(low):
         return Expression(Span(*match.span()), f"{_said(match, 'of')} / {_PARTS[match.group('part')]}")
+    if match := _GOES_INTO.search(low):
+        return Expression(Span(*match.span()), f"{_said(match, 'b')} / {_said(match, 'a')}")
+    if match := _TIMES.search(low):
+        factor = 2 if match.group("by") in {"double", "twice"} else 3
+        return Expression(Span(*match.span()), f"{factor} * {_said(match, 'n')}")
     if match := _ROOT.search(low):
-        return Expression(Span(*match.span()), f"{_said(match, 'n')} ** 0.5")
+        power = "0.5" if match.group("kind") == "square" else "(1 / 3)"
+        return Expression(Span(*match.span()), f"{_said(match, 'n')} ** {power}")
     joint = rf"(?<=\w)(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?={NUMBER}\b)"
     rewritten = re.sub(joint, " + ", low) if _SUM.search(low) else low
     for pattern, symbol in _WORDS:
@@ -228,7 +236,7 @@ _UNIT = re.compile(
     r":" + "|".join(re.escape(unit) for unit in sorted(_UNITS, key=len, reverse=True)) + r")(?!\w)"
 )
 _TIME_UNITS = frozenset({"hour", "minute", "second", "day", "week"})
-_ASKS_UNITS = re.compile(r"\b(?:convert|conversion|how\s+many|how\s+much)\b")
+_ASKS_UNITS = re.compile(r"\b(?:convert|conversion|how\s+many|how\s+much|turn\s+.+\s+into|change\s+.+\s+into)\b")
 _AMOUNT = re.compile(
     rf"(?<![\w.])(?:(?P<whole>{NUMBER})\s+and\s+a\s+(?P<part>half|quarter)|(?P<half>half|quarter)(?:\s+of)?(?:\s+an?)?|"
     rf"(?P<n>{NUMBER}|an?))\s*(?:degrees\s+)?$")

@@ -25,8 +25,9 @@ _FUNCTION = frozenset((
     "really", "ought", "able", "how", "sure", "if", "when", "whenever", "possible", "asap", "rn", "pls", "plz",
     "dear", "mate", "love", "kind", "mind", "minding", "help", "something", "anything", "someone", "somebody",
     "anyone", "bit", "little", "couple", "few", "more", "item", "items", "thing", "things", "stuff", "lines",
-    "line", "particular", "certain", "whatever", "wanna", "gonna", "gotta", "real", "before", "forget", "actually",
-    "basically", "maybe", "perhaps", "them", "him", "they",
+    "line", "particular", "certain", "whatever", "wanna", "gonna", "time", "while", "awhile", "myself", "gotta",
+    "real", "before", "forget", "actually", "basically", "maybe", "perhaps", "them", "him", "they", "bits", "u",
+    "ur", "wth",
 ))
 """Words that are no content at the edges of a clause."""
 _GREETINGS = frozenset({"hi", "hello", "hey", "thanks", "thank", "cheers", "ok", "okay", "sure", "yes", "no", "love"})
@@ -35,10 +36,12 @@ _ASKING: Mapping[str, frozenset[str]] = {kind: frozenset(words.split()) for kind
     "title": "calendar diary schedule agenda planner entry entries event events slot time create make add put "
              "enter set "
              "book pencil block reserve plan arrange organise organize mark pop stick save record schedule insert "
-             "appointment meeting called titled go goes noted date happening hour hours minutes note shedule scedule",
+             "appointment meeting called titled booked arranged go goes noted date happening hour hours minutes "
+             "note shedule scedule",
     "reminder": "remind reminding reminds reminder reminders notify nudge alert ping buzz prompt tell shout set create "
                 "make made give add put forget remember don't not memory jog drop let know sure see myself",
-    "note": "note notes list memo write jot put add append take save record log keep stick pop tack chuck throw "
+    "note": "dictate bits note notes list memo write jot put add append take save record log keep stick pop tack "
+            "chuck throw "
             "include "
             "pencil get written remember self enter reminder make start goes belongs should ought need needs",
     "query": "search searching look looking find finding google check browse see run do go through over notes note web "
@@ -50,7 +53,7 @@ _ASKING: Mapping[str, frozenset[str]] = {kind: frozenset(words.split()) for kind
 }.items()}
 _SAID: Mapping[str, re.Pattern[str]] = {kind: re.compile(pattern) for kind, pattern in {
     "title": r"\b(?:s(?:ch|h|c)ed\w*|calendar|diary|agenda|planner|appointments?|meetings?|events?|book|pencil|"
-             r"block\s+(?:out|off)|save\s+the\s+date)\b",
+             r"block\s+(?:out|off)|(?:add|put)\s+(?:it|that|this)|save\s+the\s+date)\b",
     "reminder": r"\b(?:remind\w*|notify|nudge|alert|ping|buzz|prompt|forget|remember|jog|shout)\b",
     "note": r"\b(?:notes?|list|memo|jot|write|written|log)\b",
     "query": r"\b(?:search\w*|google|look\w*|find|web|internet|online|notes?|grep)\b",

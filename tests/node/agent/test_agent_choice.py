@@ -29,10 +29,7 @@ async def test_the_bank_with_the_real_vectors() -> None:
     for case in bank.cases():
         reading = reader.read(case.text, bank.NOW)
         filled = {spec.name: reader.fill(spec, reading, {}) for spec in specs}
-        evidence = {
-            spec.name: 1 - len(filled[spec.name].missing) / len(spec.required) if spec.required else 0.0
-            for spec in specs
-        }
+        evidence = {spec.name: filled[spec.name].evidence(spec) for spec in specs}
         ranking = await chooser.choose(case.text, evidence)
         verdict = gate.judge(ranking)
         if case.tool is None:
