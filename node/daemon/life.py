@@ -159,7 +159,7 @@ class Node:
             log.info("the last stop cut off %s", counted(crashed, "request"))
         await self._note_missing(parts, database)
         await parts.decisions.load()
-        await parts.credentials.load()
+        await parts.credentials.begin()
         log_lines.scrub_with(parts.credentials.scrub)
         await parts.roster.load()
         paired = [peer_id for peer_id, _ in parts.roster.known()]

@@ -4,6 +4,7 @@ A value never becomes part of a prompt, a label, a log line, a ledger entry or a
 that dials the service asks for it by its handle. The guard refuses every text that holds one. Must not know connectors.
 """
 
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ from node.store.credentials import Credential
 from node.store.database import Database
 
 __all__ = ["PURPOSES", "CredentialStore", "CredentialsNet", "NoSuchSecret", "SecretFacts"]
+
+_log = logging.getLogger(__name__)
 
 PURPOSES = ("upstream", "mail", "calendar", "contacts", "search", "other")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -52,7 +55,7 @@ class SecretFacts:
 
 
 class CredentialStore:
-    """One per node. load() first: until then the guard lets nothing pass."""
+    """One per node. begin() or load() first: until then the guard lets nothing pass."""
 
     def __init__(self, database: Database, seal_key: bytes, clock: Clock) -> None:
         """seal_key: a sub-key of its own, 32 bytes."""
@@ -62,20 +65,33 @@ class CredentialStore:
         self._values: dict[str, str] = {}
         self._facts: dict[str, SecretFacts] = {}
         self._known: KnownSecrets | None = None
+        self._planted: list[str] = []
         self._turn = trio.Lock()
 
     def __repr__(self) -> str:
         """Never a value."""
         return f"<CredentialStore of {len(self._values)}>"
 
+    async def begin(self) -> None:
+        """load(), for a node that starts: one that does not open is logged, for it takes a node that runs to remove it.
+        """
+        try:
+            await self.load()
+        except StorageError as error:
+            _log.error("nothing leaves: %s %s", error.text, error.hint)
+
     async def load(self) -> None:
-        """Read and open all. Raises StorageError for one that does not open."""
+        """Read and open all. Raises StorageError for one that does not open: it is in the list and can be removed, and
+        nothing passes the guard until it is."""
         async with self._turn:
             rows = await self._database.read(table.every)
-            self._known = None
-            self._values = {row.name: self._open(row) for row in rows}
+            self._known, self._values = None, {}
             self._facts = {row.name: SecretFacts(row.name, row.purpose, row.added_ms, row.used_ms) for row in rows}
-            self._known = KnownSecrets(self._values.values())
+            self._values = {row.name: self._open(row) for row in rows}
+            self._known = self._all_known()
+
+    def _all_known(self) -> KnownSecrets:
+        return KnownSecrets((*self._values.values(), *self._planted))
 
     def forget(self) -> None:
         """Drop the values from memory; nothing passes the guard until load()."""
@@ -117,21 +133,25 @@ class CredentialStore:
             raise NoSuchSecret(f"There is no secret {name}.")
         if facts.purpose != purpose:
             raise NoSuchSecret(f"The secret {name} is for {facts.purpose}, not for {purpose}.")
-        now_ms = to_ms(self._clock.now())
+        value, now_ms = self._values[name], to_ms(self._clock.now())
         if facts.used_ms is None or now_ms - facts.used_ms >= _NOTE_USE_EVERY_MS:
             await self._database.write(table.used, name, now_ms)
-            self._facts[name] = SecretFacts(name, purpose, facts.added_ms, now_ms)
-        return self._values[name]
+            if name in self._facts:     # not erased meanwhile
+                self._facts[name] = SecretFacts(name, purpose, facts.added_ms, now_ms)
+        return value
 
     @contextmanager
     def also_known(self, value: str) -> Iterator[None]:
         """Treat one more value as stored while this lasts, in memory only: for a test of the guard."""
-        before = self._known
-        self._known = KnownSecrets([*self._values.values(), value])
+        self._planted.append(value)
         try:
+            if self._known is not None:
+                self._known = self._all_known()
             yield
         finally:
-            self._known = before
+            self._planted.remove(value)
+            if self._known is not None:     # not what was known before: a value may have come, or all been forgotten
+                self._known = self._all_known()
 
     def holds(self, text: str) -> bool:
         """Whether a stored value stands in the text. Raises GuardFailed before load()."""

@@ -8,6 +8,8 @@ not know how it is shown.
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import trio
+
 from node.clock import Clock, to_ms
 from node.privacy.policy import Level, Purpose
 from node.store import levels
@@ -35,13 +37,15 @@ class Decisions:
         self._levels: dict[tuple[str, str, str], Level] = {}
         self._denied: set[tuple[str, str]] = set()
         self._loaded = False
+        self._turn = trio.Lock()
 
     async def load(self) -> None:
-        """Read the rows."""
-        rows = await self._database.read(levels.every)
-        self._levels = {(row.peer_id, row.purpose, row.conversation): Level(row.level) for row in rows}
-        self._denied = {(row.peer_id, row.purpose) for row in await self._database.read(levels.denials)}
-        self._loaded = True
+        """Read the rows. One at a time: what an earlier look saw must not take the place of a later one's."""
+        async with self._turn:
+            rows, denials = await self.rows()
+            self._levels = {(row.peer_id, row.purpose, row.conversation): Level(row.level) for row in rows}
+            self._denied = {(row.peer_id, row.purpose) for row in denials}
+            self._loaded = True
 
     def chosen(self, peer_id: str, purpose: Purpose, conversation: str) -> tuple[Level | None, bool]:
         """The level that the owner chose, None for none; and whether for this very conversation."""

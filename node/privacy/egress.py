@@ -152,6 +152,7 @@ class Egress:
         except Exception as error:      # a bug in the guard must not become an open door
             raise GuardFailed(f"the guard failed with {type(error).__name__}") from error
         count = sum(len(spans) for spans in outgoing.replaced) if level is Level.MASKED else 0
+        self._make_room(purpose)
         place = await self._record(
             Draft(peer.peer_id, purpose, level, request_id, outgoing.texts, count, approved_by, conversation),
             together_with,
@@ -303,9 +304,12 @@ class Egress:
             while len(self._mail) > _LIVE_LIMIT:
                 del self._mail[next(iter(self._mail))]
             return clearance
-        for key in [key for key, live in self._live.items() if live.closed]:
-            del self._live[key]
-        if len(self._live) >= _LIVE_LIMIT:
-            raise GuardFailed(f"{_LIVE_LIMIT} requests are open already")
         self._live[id(clearance)] = clearance
         return clearance
+
+    def _make_room(self, purpose: Purpose) -> None:
+        """Before the entry is written: one that is refused afterwards would stand open in the ledger."""
+        for key in [key for key, live in self._live.items() if live.closed]:
+            del self._live[key]
+        if len(self._live) >= _LIVE_LIMIT and purpose is not Purpose.MAIL:
+            raise GuardFailed(f"{_LIVE_LIMIT} requests are open already")

@@ -41,7 +41,7 @@ class KnownSecrets:
 
     def scrub(self, text: str) -> str:
         """The text with every literal occurrence replaced."""
-        for value in self._exact:
+        for value in sorted(self._exact, key=len, reverse=True):    # one may be the beginning of another
             text = text.replace(value, "<secret>")
         return text
 

@@ -1,19 +1,21 @@
 """What the guard remembers of each conversation: its label, the values tools returned, one placeholder map per peer.
 
-In memory only; dropped when the conversation ends. Must not know levels, consent or the ledger.
+In memory only; dropped when the conversation ends, at a restart, and when it has gone unused for longest of many: what
+was read in it comes back with its turns, which keep their labels. Must not know levels, consent or the ledger.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from node.privacy.errors import GuardFailed
-from node.privacy.labels import PUBLIC_LABEL, ConversationLabel, Labeled, Value, known_values
+from node.privacy.labels import Confidentiality, ConversationLabel, Integrity, Labeled, Value, known_values
 from node.privacy.placeholders import PlaceholderMap
 from node.privacy.vault import Vault
 
 __all__ = ["ConversationMemory", "Memories"]
 
 _VALUES_LIMIT = 20_000
+_CONVERSATIONS_LIMIT = 512
 _REMEMBERED_TYPES = frozenset({"PERSON", "NAME", "ORG", "PLACE", "ADDRESS", "EMAIL", "PHONE", "ID"})
 
 
@@ -69,14 +71,16 @@ class ConversationMemory:
     @property
     def is_blank(self) -> bool:
         """Nothing personal or untrusted entered it and no placeholder was given out: a fresh one is as good."""
-        return not self._values and not self._guessed and not self._maps and self.label.label == PUBLIC_LABEL
+        label = self.label.label
+        plain = label.confidentiality is Confidentiality.PUBLIC and label.integrity is not Integrity.UNTRUSTED
+        return plain and not self._values and not self._guessed and not self._maps
 
 
 class Memories:
     """All conversations of which something has to be remembered."""
 
     def __init__(self) -> None:
-        self._all: dict[str, ConversationMemory] = {}
+        self._all: dict[str, ConversationMemory] = {}   # the longest unused first
 
     def __len__(self) -> int:
         """How many are remembered."""
@@ -84,12 +88,19 @@ class Memories:
 
     def of(self, conversation: str) -> ConversationMemory:
         """The state of a conversation; a fresh one when it is not known, which lasts only when it is kept."""
-        return self._all.get(conversation) or ConversationMemory()
+        memory = self._all.pop(conversation, None)
+        if memory is None:
+            return ConversationMemory()
+        self._all[conversation] = memory
+        return memory
 
     def keep(self, conversation: str, memory: ConversationMemory) -> None:
         """Remember it unless it is blank: single queries and messages leave nothing behind."""
         if not memory.is_blank:
+            self._all.pop(conversation, None)
             self._all[conversation] = memory
+        while len(self._all) > _CONVERSATIONS_LIMIT:
+            del self._all[next(iter(self._all))]
 
     def forget(self, conversation: str) -> None:
         """Drop it. Fine when it is not known."""

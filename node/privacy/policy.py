@@ -45,8 +45,6 @@ class PeerView:
 
 _STRICTEST_FIRST = (Level.NEVER, Level.PUBLIC, Level.MASKED, Level.CLEAR)
 
-_STRICTEST_FIRST = (Level.NEVER, Level.PUBLIC, Level.MASKED, Level.CLEAR)
-
 _TABLE: dict[tuple[str, Purpose, bool], Level] = {}
 for _trust in ("self", "home", "friend"):
     for _typed in (True, False):

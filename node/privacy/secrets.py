@@ -36,7 +36,8 @@ _SHAPED: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("private key", re.compile(r"\bPuTTY-User-Key-File-\d|\bAGE-SECRET-KEY-1[0-9A-Z]{20,}", re.IGNORECASE)),
     ("Nostr secret key", re.compile(r"\bnsec1[02-9ac-hj-np-z]{40,}")),
     ("extended private key", re.compile(r"\b[xyztuv]prv[1-9A-HJ-NP-Za-km-z]{50,}")),
-    ("signed web token", re.compile(r"\beyJ[\w-]{8,}\.[\w-]{6,}\.?[\w-]*")),
+    # looked for once in each run that a dot follows: looked for at each place, a long run would cost its square
+    ("signed web token", re.compile(r"(?<![\w-])(?=[\w-]{11,}+\.[\w-]{6})[\w-]*?\beyJ[\w-]{8,}\.[\w-]{6,}\.?[\w-]*")),
     ("AWS key", re.compile(r"\b(?:AKIA|ASIA|AGPA|AIDA|AROA|ANPA)[0-9A-Z]{16}\b")),
     ("GitHub token", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{20,})")),
     ("GitLab token", re.compile(r"\bgl(?:pat|ptt|dt|rt|cbt|soat)-[\w-]{16,}")),

@@ -71,9 +71,16 @@ async def test_the_file_does_not_hold_it_and_another_key_does_not_open_it(tmp_pa
         rows = await database.read(lambda tx: tx.execute("SELECT * FROM credentials").fetchall())
         assert VALUE.encode() not in repr(rows).encode()        # sealed inside the encrypted file, too
         assert not _holding(tmp_path)
+        other = CredentialStore(database, b"x" * 32, FixedClock())
         with pytest.raises(StorageError) as caught:
-            await store(database, b"x" * 32)
+            await other.load()
         assert "kith secrets remove imap" in caught.value.hint
+        await other.begin()                 # the node starts all the same, or nobody could remove it
+        assert [facts.name for facts in other.all()] == ["imap"]
+        with pytest.raises(GuardFailed):
+            other.holds("hello")            # nobody can look for it, so nothing passes
+        with pytest.raises(NoSuchSecret):
+            await other.use("imap", "mail")
         await kept.remove("imap")
         with pytest.raises(NoSuchSecret):
             await kept.use("imap", "mail")
@@ -156,6 +163,42 @@ async def test_an_unread_or_forgotten_store_lets_nothing_pass() -> None:
     kept.forget()
     with pytest.raises(GuardFailed):
         await guard.clear(Part("user", owner_text("What is salt?")))
+
+
+async def test_what_is_stored_or_forgotten_during_a_test_of_the_guard_stays_so() -> None:
+    kept = await store()
+    with kept.also_known("planted canary"):
+        await kept.add("imap", "mail", VALUE)
+        assert kept.holds("a planted canary")
+        assert kept.holds(VALUE)
+    assert kept.holds(VALUE)
+    assert not kept.holds("a planted canary")
+    with kept.also_known("planted canary"):
+        kept.forget()
+        with pytest.raises(GuardFailed):
+            kept.holds("a planted canary")
+    with pytest.raises(GuardFailed):
+        kept.holds(VALUE)
+
+
+async def test_one_that_is_erased_while_it_is_used_is_told_in_nobodys_list() -> None:
+    kept = await store()
+    await kept.add("imap", "mail", VALUE)
+    database, write = kept._database, kept._database.write
+
+    async def erased_meanwhile(function: object, *args: object) -> object:
+        found = await write(function, *args)  # type: ignore[arg-type]
+        kept._values, kept._facts = {}, {}
+        return found
+
+    database.write = erased_meanwhile  # type: ignore[method-assign,assignment]
+    assert await kept.use("imap", "mail") == VALUE      # it was there when it was asked for
+    assert kept.all() == []
+
+
+def test_one_that_begins_another_leaves_no_end_of_it_in_a_line() -> None:
+    known = KnownSecrets(["swordfish", "swordfish-and-chips"])
+    assert known.scrub("login swordfish-and-chips failed") == "login <secret> failed"
 
 
 async def test_no_log_line_holds_one(tmp_path: Path) -> None:

@@ -525,6 +525,7 @@ async def test_too_many_open_requests_mean_nothing(monkeypatch: pytest.MonkeyPat
     await guard.clear(ASK)
     with pytest.raises(GuardFailed):
         await guard.clear(ASK)
+    assert len(guard.rows.rows) == 2        # no entry stands open for what was refused
     await first.close("end")
     await guard.clear(ASK)
 
@@ -546,12 +547,26 @@ async def test_queries_messages_and_passages_leave_no_memory_behind() -> None:
     guard = await bench(shares=Shares({"share:notes"}))
     await guard.clear(Part("query", owner_text("soup")), purpose=Purpose.QUERY, conversation="q")
     await guard.clear(Part("mail", owner_text("hi Zdravka")), purpose=Purpose.MAIL, conversation="m")
+    composed = Labeled("dinner is ready", Confidentiality.PUBLIC, Integrity.LOCAL, "agent")
+    await guard.clear(Part("mail", composed), purpose=Purpose.MAIL, conversation="n")
     notes = Labeled("soup", Confidentiality.PERSONAL, Integrity.LOCAL, "share:notes", ())
     await guard.clear(Part("passage", notes), purpose=Purpose.ANSWER, peer=FRIEND, conversation="a")
     assert len(guard.egress._memories) == 0
     await guard.clear(Part("user", owner_text("soup")), conversation="c")
     guard.egress.absorb("d", EVENT)
     assert len(guard.egress._memories) == 2
+
+
+async def test_conversations_unused_for_longest_are_dropped_as_at_a_restart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("node.privacy.memory._CONVERSATIONS_LIMIT", 2)
+    guard = await bench()
+    guard.egress.absorb("old", EVENT)
+    guard.egress.absorb("used", EVENT)
+    await guard.clear(Part("user", owner_text("soup")), conversation="old")
+    await guard.clear(Part("user", owner_text("soup")), conversation="new")
+    assert list(guard.egress._memories._all) == ["old", "new"]
+    again = await guard.clear(Part("tool", EVENT), Part("user", owner_text("and then?")), conversation="used")
+    assert again.substitutions > 0      # its turns bring the values back
 
 
 async def test_a_cancelled_question_clears_nothing(autojump_clock) -> None:
