@@ -3,6 +3,7 @@
 Must not know any table, thread or transaction of the node.
 """
 
+import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -52,7 +53,10 @@ def open_connection(path: Path, key: bytes, durability: Durability, *, read_only
     if len(key) != KEY_BYTES:
         raise ValueError(f"a database key has {KEY_BYTES} bytes, not {len(key)}")
     try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        # Only when it is not there: closing any descriptor of a file gives up all its locks of this process, those of
+        # other connections too (fcntl(2), POSIX).
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         raw = dbapi2.connect(str(path), isolation_level=None, check_same_thread=False, cached_statements=256)
     except (OSError, dbapi2.Error) as error:
         raise StorageError(f"The database {path} cannot be opened: {error}.", hint=f"Check: ls -l {path}") from error

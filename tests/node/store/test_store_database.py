@@ -2,6 +2,8 @@
 
 import sqlite3
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,34 @@ async def test_settings_live_in_a_file_that_is_really_encrypted_and_durable(tmp_
     with sqlite3.connect(tmp_path / "kith.db") as plain, pytest.raises(sqlite3.DatabaseError):
         plain.execute("SELECT * FROM settings")
     plain.close()
+
+
+LOCKED_BYTES = 2**30, 512     # SQLite's lock bytes (its file format, section 1.2.10 "The Lock-Byte Page")
+TRY_LOCK = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, int(sys.argv[3]), int(sys.argv[2]))
+"""
+
+
+def another_process_may_lock(path: Path) -> bool:
+    start, count = map(str, LOCKED_BYTES)
+    done = subprocess.run([sys.executable, "-c", TRY_LOCK, str(path), start, count], capture_output=True, text=True)
+    assert done.returncode == 0 or "BlockingIOError" in done.stderr, done.stderr
+    return done.returncode == 0
+
+
+async def test_opening_one_more_connection_gives_up_no_lock_of_the_first(tmp_path):
+    db = await open_db(tmp_path)
+    await db.write(settings.put, "a", "1")
+    path = tmp_path / "kith.db"
+    assert not another_process_may_lock(path)
+    one_more = open_connection(path, KEY, "FULL", read_only=True)
+    assert not another_process_may_lock(path)
+    one_more.close()
+    path.open("rb").close()     # the control: this is what must never happen to an open database
+    assert another_process_may_lock(path)
+    await db.close()
 
 
 async def test_files_are_private_while_open_and_after(tmp_path):
