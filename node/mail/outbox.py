@@ -11,6 +11,7 @@ from node.mail.entries import close_entry
 from node.mail.errors import MessageTooLong, NothingToSend
 from node.privacy.consent import ConsentAsker
 from node.privacy.egress import Egress, Part
+from node.privacy.errors import GuardFailed, LedgerFailed
 from node.privacy.labels import Confidentiality, Integrity, Labeled, owner_text
 from node.privacy.policy import PeerView, Purpose
 from node.store import mail
@@ -65,18 +66,23 @@ class Outbox:
                 expires_ms=expires_ms,
             )
 
-        await self._egress.clear(
-            peer=peer,
-            purpose=Purpose.MAIL,
-            conversation=message_id,
-            request_id=message_id,
-            parts=(Part("mail", text),),
-            ask=ask,
-            why="a message you wrote" if owners_words else "a message that the agent composed",
-            together_with=enqueue,
-        )
+        failure: LedgerFailed | None = None
+        try:
+            await self._egress.clear(
+                peer=peer,
+                purpose=Purpose.MAIL,
+                conversation=message_id,
+                request_id=message_id,
+                parts=(Part("mail", text),),
+                ask=ask,
+                why="a message you wrote" if owners_words else "a message that the agent composed",
+                together_with=enqueue,
+            )
+        except LedgerFailed as error:   # the head may have failed after entry and row were durable: then it is queued
+            failure = error
         row = await self._database.read(mail.find, message_id)
-        assert row is not None
+        if row is None:
+            raise failure or GuardFailed("the message was cleared and not queued")
         return row
 
     async def waiting(self) -> dict[str, int]:

@@ -21,7 +21,7 @@ from node.mail.errors import MessageTooLong, NothingToSend
 from node.mail.outbox import KEEP, Outbox
 from node.mail.receive import Receiver
 from node.privacy.egress import Purpose
-from node.privacy.errors import EgressDenied
+from node.privacy.errors import EgressDenied, LedgerFailed
 from node.privacy.ledger_rows import StoredLedgerRows
 from node.privacy.policy import PeerView
 from node.store import mail
@@ -295,6 +295,36 @@ async def test_row_and_ledger_entry_are_one_step(post: Post) -> None:
     assert entry.texts == ("together",)
     assert entry.close is None
     assert datetime.fromtimestamp(row.expires_ms / 1000, UTC) == post.clock.now() + KEEP
+
+
+async def test_a_head_that_cannot_be_kept_does_not_deny_a_message_that_is_queued(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(head: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(post.guard.heads, "store", full)
+        row = await post.outbox.put(PEER, "dinner at eight?", post.guard.owner)
+    assert row.state is OutboxState.QUEUED
+    async with running(post):
+        post.deliverer.peer_up(BOB)
+        await post.put("or nine")       # the next entry moves the head
+        await post.settled()
+        assert await post.inbox() == ["dinner at eight?", "or nine"]
+        assert await post.open_entries() == 0
+
+
+async def test_a_message_whose_entry_is_not_durable_is_not_queued(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: object) -> None:
+        raise StorageError
+
+    monkeypatch.setattr(post.guard.rows, "append", full)
+    with pytest.raises(LedgerFailed):
+        await post.outbox.put(PEER, "dinner at eight?", post.guard.owner)
+    assert await post.near.read(mail.outbox) == []
 
 
 # -- the receiver alone --
