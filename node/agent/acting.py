@@ -97,7 +97,7 @@ class Actor:
         self, turn: Turn, tool: ReadTool | WriteTool, call: Call, draft: Draft, task: Task, *, learn: bool = True,
     ) -> Said:
         name = tool.spec.name
-        ruling = check_call(tool.spec, call.provenance, task, turn.conversation.label.label)
+        ruling = check_call(tool.spec, call.args, call.provenance, task, turn.conversation.label.label)
         if ruling.verdict is Verdict.REFUSE:
             why = refusal(ruling.reasons)
             return plain(turn, f"I will not use {name} for this: {why}.", AnswerKind.DECLINED, why)

@@ -60,7 +60,7 @@ class Approvals:
         if dry_run:
             return Applied(Result.PROPOSED, effect, None)
         known = await self._journal.find(effect.idempotency_key)
-        if known and known.failed:                  # refused then, asked for again: a new decision under a new key
+        if known and (known.failed or known.undone):    # not in place, asked for again: a new decision, a new key
             again = replace(effect, idempotency_key=f"{effect.idempotency_key}+")
             return await self.carry_out(again, events, replan=replan)
         if known and not known.approval.approved:

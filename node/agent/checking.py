@@ -4,7 +4,7 @@ Puts what the agent knows of a call into the terms of node.privacy.flow, and its
 not know how a call came about, nor run it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from node.agent.effects import Origin
 from node.agent.readers.phrases import repeats
@@ -43,10 +43,14 @@ def task_for(name: str, skill: Skill | None = None) -> Task:
     return Task(frozenset({name, *skill.claims} if skill is not None else {name}))
 
 
-def check_call(spec: ToolSpec, provenance: Mapping[str, Provenance], task: Task, context: Label) -> Ruling:
-    """The ruling on one call. A value whose origin nobody gave is as foreign as the conversation is by now."""
+def check_call(
+    spec: ToolSpec, args: Container[str], provenance: Mapping[str, Provenance], task: Task, context: Label,
+) -> Ruling:
+    """The ruling on one call with these arguments. A value whose origin nobody gave is as foreign as the conversation
+    is by now; one that is not given at all is nobody's."""
     arguments = tuple(
-        Argument(name, _LABELS[provenance[name].origin] if name in provenance else context) for name in spec.params
+        Argument(name, _LABELS[provenance[name].origin] if name in provenance else context)
+        for name in spec.params if name in args
     )
     reach = Reach.SEND if spec.sends else _REACH[spec.kind]
     return rule(Proposal(spec.name, reach, arguments), task, context)

@@ -117,6 +117,15 @@ async def test_undo_takes_the_last_write_back_once(root: Path) -> None:
     assert await one.agent.approvals.undo_last() is None
 
 
+async def test_what_was_taken_back_is_not_said_to_be_in_place(root: Path) -> None:
+    one = world(root)
+    await one.ask(BOOKING, request_id="r-1")
+    await one.agent.approvals.undo_last()
+    again = await one.ask(BOOKING, request_id="r-1")
+    assert "already" not in again.text
+    assert (len(one.owner.shown), events_in(one)) == (2, 1)
+
+
 async def test_the_owner_may_choose_another_of_the_shown_times(root: Path) -> None:
     text = "book 45 minutes with Dana next week about the roof"
     first = await world(root).ask(text, dry_run=True)

@@ -24,21 +24,30 @@ READ_A_STRANGER = Label(Confidentiality.PERSONAL, Integrity.UNTRUSTED)
 
 
 def test_own_words_need_a_yes_and_no_caution() -> None:
-    ruling = check_call(WRITE, {
+    ruling = check_call(WRITE, {"text", "title"}, {
         "text": Provenance(Origin.REQUEST), "title": Provenance(Origin.CHOSEN)}, task_for("note_write"), PUBLIC_LABEL)
     assert (ruling.verdict, cautions(ruling)) == (Verdict.CONFIRM, ())
 
 
 def test_a_strangers_value_is_named_and_one_of_no_origin_is_as_foreign_as_the_conversation() -> None:
-    ruling = check_call(WRITE, {"text": Provenance(Origin.UNTRUSTED)}, task_for("note_write"), READ_A_STRANGER)
+    given = {"text": Provenance(Origin.UNTRUSTED)}
+    ruling = check_call(WRITE, {"text", "title"}, given, task_for("note_write"), READ_A_STRANGER)
     assert ruling.foreign == ("text", "title")
     first, second = cautions(ruling)
     assert first == "Not your words: text, title."
     assert "not yours, and data of yours" in second
 
 
+def test_an_argument_that_is_not_there_is_nobodys_words() -> None:
+    given = {"text": Provenance(Origin.REQUEST)}
+    ruling = check_call(WRITE, {"text"}, given, task_for("note_write"), READ_A_STRANGER)
+    assert ruling.foreign == ()
+    assert not any("Not your words" in caution for caution in cautions(ruling))
+    assert ruling.verdict is Verdict.CONFIRM        # the conversation's own caution stays
+
+
 def test_a_call_outside_the_task_is_refused_in_words() -> None:
-    ruling = check_call(WRITE, {}, task_for("calendar_list"), PUBLIC_LABEL)
+    ruling = check_call(WRITE, (), {}, task_for("calendar_list"), PUBLIC_LABEL)
     assert ruling.verdict is Verdict.REFUSE
     assert refusal(ruling.reasons) == "your request is not about that"
 
