@@ -168,11 +168,3 @@ class ConversationLabel:
         """Raise the label by parts that entered the context, and return it."""
         self._label = self._label.joined(join(parts))
         return self._label
-
-    @property
-    def needs_confirmation(self) -> bool:
-        """Rule of two: untrusted text and personal data are both in context, so nothing consequential runs unasked."""
-        return (
-            self._label.integrity is Integrity.UNTRUSTED
-            and self._label.confidentiality is not Confidentiality.PUBLIC
-        )

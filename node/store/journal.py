@@ -14,7 +14,7 @@ from typing import Any
 from node.errors import StoreConflict
 from node.store.connection import Connection
 
-__all__ = ["Step", "StepState", "advance", "applied", "get", "last_undoable", "of_run", "plan", "unfinished"]
+__all__ = ["Step", "StepState", "advance", "applied", "get", "last_undoable", "plan", "unfinished"]
 
 _SELECT = "SELECT number, key, run_id, step, state, plan, decision, record, created_ms, updated_ms FROM journal "
 
@@ -100,11 +100,6 @@ def get(tx: Connection, key: str) -> Step | None:
     """The step under this key."""
     row = tx.execute(_SELECT + "WHERE key = ?", (key,)).fetchone()
     return None if row is None else _step(row)
-
-
-def of_run(tx: Connection, run_id: str) -> list[Step]:
-    """The steps of one run, in the order they were planned."""
-    return [_step(row) for row in tx.execute(_SELECT + "WHERE run_id = ? ORDER BY number", (run_id,))]
 
 
 def unfinished(tx: Connection) -> list[Step]:

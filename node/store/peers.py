@@ -12,8 +12,7 @@ from node.errors import NameTaken, StoreConflict
 from node.store.connection import Connection
 
 __all__ = [
-    "ADDRESS_LIMIT", "Peer", "add", "by_name", "every", "get", "located", "remove", "rename", "seen", "set_their_trust",
-    "set_trust",
+    "ADDRESS_LIMIT", "Peer", "add", "by_name", "every", "get", "located", "remove", "rename", "seen", "set_trust",
 ]
 
 ADDRESS_LIMIT = 16
@@ -75,11 +74,6 @@ def every(tx: Connection) -> list[Peer]:
 def set_trust(tx: Connection, peer_id: str, trust: str) -> None:
     """Change what the peer is to us. Raises StoreConflict when it is not paired."""
     _one(tx.execute("UPDATE peers SET trust = ? WHERE peer_id = ?", (trust, peer_id)).rowcount)
-
-
-def set_their_trust(tx: Connection, peer_id: str, trust: str) -> None:
-    """Note what we are to the peer. Raises StoreConflict when it is not paired."""
-    _one(tx.execute("UPDATE peers SET their_trust = ? WHERE peer_id = ?", (trust, peer_id)).rowcount)
 
 
 def rename(tx: Connection, peer_id: str, name: str) -> None:

@@ -14,7 +14,7 @@ from node.store.connection import Connection
 
 __all__ = [
     "KEEP", "Reminder", "ReminderState", "add", "cancel", "due", "get", "listed", "next_due_ms", "remove", "restore",
-    "see", "tell", "unseen",
+    "see", "tell",
 ]
 
 _SELECT = "SELECT reminder_id, text, due_ms, made_ms, state, told_ms, missed, seen_ms FROM reminders "
@@ -118,12 +118,6 @@ def listed(tx: Connection, limit: int) -> list[Reminder]:
         (limit,),
     )
     return [_reminder(row) for row in rows]
-
-
-def unseen(tx: Connection) -> int:
-    """How many were told and not looked at since."""
-    (count,) = tx.execute("SELECT count(*) FROM reminders WHERE state = 'told' AND seen_ms IS NULL").fetchall()[0]
-    return int(count)
 
 
 def see(tx: Connection, now_ms: int) -> int:

@@ -86,12 +86,3 @@ def test_the_conversation_label_only_rises() -> None:
             assert after.confidentiality >= before.confidentiality
             assert after.integrity <= before.integrity
             before = after
-
-
-def test_rule_of_two_needs_both() -> None:
-    conversation = ConversationLabel()
-    assert not conversation.needs_confirmation
-    conversation.absorb(SECRETIVE)
-    assert not conversation.needs_confirmation
-    conversation.absorb(Labeled("a page", Confidentiality.PUBLIC, Integrity.UNTRUSTED, "web"))
-    assert conversation.needs_confirmation

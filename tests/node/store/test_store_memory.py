@@ -147,4 +147,3 @@ def test_what_a_crash_left_behind_is_found_in_order_and_undo_takes_the_last_appl
     assert journal.last_undoable(tx).key == "a"
     journal.advance(tx, "a", StepState.UNDONE, 40)
     assert journal.last_undoable(tx).key == "b"
-    assert [one.key for one in journal.of_run(tx, "run")] == ["a", "b", "c", "d"]

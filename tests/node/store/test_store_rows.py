@@ -57,9 +57,8 @@ def test_trust_changes_only_for_paired_peers_and_to_known_levels():
     tx = memory_rows()
     peers.add(tx, BEA)
     peers.set_trust(tx, "12D3bea", "home")
-    peers.set_their_trust(tx, "12D3bea", "none")
-    assert (peers.get(tx, "12D3bea").trust, peers.get(tx, "12D3bea").their_trust) == ("home", "none")
-    for change in (peers.set_trust, peers.set_their_trust, peers.rename):
+    assert peers.get(tx, "12D3bea").trust == "home"
+    for change in (peers.set_trust, peers.rename):
         with pytest.raises(StoreConflict):
             change(tx, "12D3nobody", "home")
     with pytest.raises(Exception, match="CHECK"):
