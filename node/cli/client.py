@@ -14,10 +14,20 @@ from urllib.parse import quote, urlencode
 
 from node.cli.failure import CommandFailure, NotRunning
 
-__all__ = ["NodeClient"]
+__all__ = ["NodeClient", "named"]
 
 HOST = "kith"
 MAX_LINE_BYTES = 8 * 1024 * 1024
+
+
+def named(name: str, *, may_hold: str = "") -> str:
+    """What somebody typed as a name, as one part of a path; may_hold "/" for names that have slashes in them.
+
+    Raises CommandFailure for what would lead to another place: nothing, or a slash.
+    """
+    if not name.strip() or ("/" in name and "/" not in may_hold):
+        raise CommandFailure(f"{name!r} is no name", hint="See: kith --help", exit_code=2, code="usage")
+    return quote(name, safe=may_hold)
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -34,6 +44,11 @@ class _UnixConnection(http.client.HTTPConnection):
             self.sock.connect(str(self._path))
         except (FileNotFoundError, ConnectionRefusedError):
             raise NotRunning from None
+        except PermissionError:
+            raise CommandFailure(
+                f"the node's socket {self._path} belongs to somebody else", hint=f"Check: ls -l {self._path}",
+                code="storage",
+            ) from None
 
 
 class NodeClient:

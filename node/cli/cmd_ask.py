@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from node.cli.client import named
 from node.cli.failure import CommandFailure
 from node.cli.options import json_option, session
 from node.cli.output import Session
@@ -102,7 +103,7 @@ def command(
     if attach is not None:
         if text or files or on or local:
             raise click.UsageError("--attach takes no text and no place: the answer is under way.")
-        _finish(_read(at, f"/v1/answers/{attach}/follow", {}), at, drafted=True)
+        _finish(_read(at, f"/v1/answers/{named(attach)}/follow", {}), at, drafted=True)
         return
     attachments = [*map(read_file, files), *_read_stdin()]
     words = " ".join(text)

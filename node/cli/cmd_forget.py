@@ -2,6 +2,7 @@
 
 import click
 
+from node.cli.client import named
 from node.cli.failure import CommandFailure
 from node.cli.options import json_option, session
 from node.cli.printable import cell
@@ -24,5 +25,5 @@ def command(ctx: click.Context, peer: str, yes: bool) -> None:
             )
         if not confirm(f"Forget {cell(peer)}? Its grants, keys and addresses go; only a new pairing brings it back."):
             raise CommandFailure("nothing was forgotten: you said no", exit_code=4, code="not_confirmed")
-    reply = at.client().delete(f"/v1/peers/{peer}")
+    reply = at.client().delete(f"/v1/peers/{named(peer)}")
     at.data(f"Forgot {reply['forgotten']}. To trust it again, pair anew: kith pair", reply)

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from node.cli.client import named
 from node.cli.options import json_option, session
 
 
@@ -84,7 +85,7 @@ def command() -> None:
 def show(ctx: click.Context, peer: str) -> None:
     """What PEER may do here, and what it used today (UTC)."""
     at = session(ctx)
-    view = at.client().get(f"/v1/peers/{peer}/grant")
+    view = at.client().get(f"/v1/peers/{named(peer)}/grant")
     at.data(render(view), view)
 
 
@@ -106,7 +107,7 @@ def edit(ctx: click.Context, /, peer: str, **given: Any) -> None:
     PEER is told at once. Running answers that the new grant does not cover are cut.
     """
     at = session(ctx)
-    view = at.client().patch(f"/v1/peers/{peer}/grant", {key: it for key, it in given.items() if it is not None})
+    view = at.client().patch(f"/v1/peers/{named(peer)}/grant", {key: it for key, it in given.items() if it is not None})
     at.data(render(view), view)
 
 
@@ -117,7 +118,7 @@ def edit(ctx: click.Context, /, peer: str, **given: Any) -> None:
 def revoke(ctx: click.Context, peer: str) -> None:
     """Take PEER's grant back and cut what runs. It stays paired, and may do nothing."""
     at = session(ctx)
-    view = at.client().delete(f"/v1/peers/{peer}/grant")
+    view = at.client().delete(f"/v1/peers/{named(peer)}/grant")
     name = view["peer"]
     again = f"kith grant edit {name} --services LIST"
     at.data(f"{name} may do nothing here now. To grant it something again: {again}", view)

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from node.cli.client import named
 from node.cli.failure import CommandFailure
 from node.cli.options import json_option, session
 from node.cli.output import table
@@ -53,6 +54,10 @@ def _private(path: str, flags: int) -> int:
 @click.pass_context
 def command(ctx: click.Context, conversation: str | None, delete: bool, export: Path | None, force: bool) -> None:
     """List conversations, or show CONVERSATION (an id, its beginning, or "last")."""
+    if conversation is None and (delete or export):
+        raise click.UsageError('Name a conversation: an id, its beginning, or "last".')
+    if delete and export:
+        raise click.UsageError("--delete and --export exclude each other.")
     at = session(ctx)
     client = at.client()
     if conversation is None:
@@ -60,10 +65,10 @@ def command(ctx: click.Context, conversation: str | None, delete: bool, export: 
         rows = [[item["conversation_id"][:8], item["created"], item["label"], item["title"]] for item in found]
         at.data(table(rows, ["ID", "BEGUN", "LABEL", "TITLE"]) if rows else "No conversations yet.", found)
     elif delete:
-        reply = client.delete(f"/v1/conversations/{conversation}")
+        reply = client.delete(f"/v1/conversations/{named(conversation)}")
         at.data(f"Erased conversation {reply['deleted']}.", reply)
     else:
-        whole = client.get(f"/v1/conversations/{conversation}")
+        whole = client.get(f"/v1/conversations/{named(conversation)}")
         if export is None:
             at.data(_render(whole), whole)
         else:

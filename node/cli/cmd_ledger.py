@@ -5,7 +5,7 @@ import json
 import os
 import stat
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,9 @@ from node.cli.options import json_option, session
 from node.cli.output import Session, table
 from node.cli.printable import cell, quoted
 from node.counting import counted
+
+if TYPE_CHECKING:
+    from node.cli.client import NodeClient
 
 _SHOWN = (
     "entry_id", "at", "peer", "purpose", "level", "outcome", "size_bytes", "substitutions", "approved_by", "receipt",
@@ -121,8 +124,7 @@ def export(ctx: click.Context, file: Path, texts: bool) -> None:
     """Write the whole chain to FILE, a line of JSON per entry, readable by you alone."""
     at = session(ctx)
     client = at.client()
-    after: int | None = 0
-    count = 0
+    page = _page(client, 0, texts)      # asked for before the file is made: a node that is down leaves none behind
     try:
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, stat.S_IRUSR | stat.S_IWUSR)
     except FileExistsError:
@@ -131,11 +133,23 @@ def export(ctx: click.Context, file: Path, texts: bool) -> None:
     except OSError as error:
         raise CommandFailure(
             f"{file} cannot be written: {error.strerror}", hint="Choose another place.", code="usage") from None
-    with os.fdopen(handle, "w", encoding="utf-8") as out:
-        while after is not None:
-            page = client.get("/v1/ledger/export", after=after, texts="yes" if texts else None)
-            for entry in page["entries"]:
-                out.write(json.dumps({"of": page["peer_id"], **entry}, ensure_ascii=False) + "\n")
-            count += len(page["entries"])
-            after = page["next"]
+    count = 0
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            while True:
+                for entry in page["entries"]:
+                    out.write(json.dumps({"of": page["peer_id"], **entry}, ensure_ascii=False) + "\n")
+                count += len(page["entries"])
+                if page["next"] is None:
+                    break
+                page = _page(client, page["next"], texts)
+    except BaseException:       # half a chain is none
+        file.unlink(missing_ok=True)
+        raise
     at.data(f"{counted(count, 'entry', 'entries')} written to {cell(str(file))}", {"entries": count, "file": str(file)})
+
+
+def _page(client: "NodeClient", after: int, texts: bool) -> dict[str, Any]:
+    """The entries behind this number."""
+    page: dict[str, Any] = client.get("/v1/ledger/export", after=after, texts="yes" if texts else None)
+    return page

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from node.cli.client import named
 from node.cli.options import json_option, session
 from node.cli.output import Session, table
 
@@ -47,7 +48,7 @@ def list_command(ctx: click.Context, limit: int) -> None:
 def forget(ctx: click.Context, name: str) -> None:
     """Forget one lesson by its ID, or the start of it; or "all"."""
     at = session(ctx)
-    count = at.client().delete(f"/v1/memory/{name}")["forgotten"]
+    count = at.client().delete(f"/v1/memory/{named(name)}")["forgotten"]
     at.data(f"Forgotten: {count}", {"forgotten": count})
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from node.cli.client import named
 from node.cli.failure import CommandFailure
 from node.cli.options import json_option, session
 from node.cli.output import Session, table
@@ -65,7 +66,7 @@ def list_(ctx: click.Context) -> None:
 def info(ctx: click.Context, name: str) -> None:
     """Show everything known of the model NAME (or the beginning of its digest)."""
     at = session(ctx)
-    view = at.client().get(f"/v1/models/{name}")
+    view = at.client().get(f"/v1/models/{named(name, may_hold='/')}")
     model = view["model"]
     lines = [
         ("name", model["name"] + ("  (default)" if model["default"] else "")),
@@ -169,7 +170,7 @@ def _draw_progress(at: Session, event: dict[str, Any]) -> None:
 def use(ctx: click.Context, name: str) -> None:
     """Make NAME the default model."""
     at = session(ctx)
-    model = at.client().post(f"/v1/models/{name}/use")
+    model = at.client().post(f"/v1/models/{named(name, may_hold='/')}/use")
     at.data(f"Default model: {model['name']}", model)
 
 
@@ -182,7 +183,7 @@ def remove(ctx: click.Context, name: str, yes: bool) -> None:
     """Delete the model NAME from kith's own folder."""
     at = session(ctx)
     client = at.client()
-    view = client.get(f"/v1/models/{name}")
+    view = client.get(f"/v1/models/{named(name, may_hold='/')}")
     if not yes:
         if not at.interactive():
             raise CommandFailure("nothing was removed: nobody to ask", hint="Add --yes", exit_code=4, code="denied")

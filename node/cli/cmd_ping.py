@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from node.cli.client import named
 from node.cli.failure import CommandFailure
 from node.cli.options import json_option, session
 
@@ -48,7 +49,7 @@ def command(ctx: click.Context, peer: str, count: int, interval_s: float, wait_s
         if number:
             time.sleep(interval_s)
         try:
-            pong = client.post(f"/v1/peers/{peer}/ping", {"timeout_s": wait_s})
+            pong = client.post(f"/v1/peers/{named(peer)}/ping", {"timeout_s": wait_s})
         except CommandFailure as caught:
             if caught.exit_code != UNREACHABLE:
                 raise

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from node.cli.client import named
 from node.cli.failure import CommandFailure
 from node.cli.options import json_option, session
 from node.cli.output import print_json, table
@@ -60,7 +61,7 @@ def _list(ctx: click.Context, limit: int) -> None:
 def show(ctx: click.Context, name: str) -> None:
     """Show one: its draft, its answer, and what it waits for."""
     at = session(ctx)
-    view = at.client().get(f"/v1/queue/{name}")
+    view = at.client().get(f"/v1/queue/{named(name)}")
     item = view["queued"]
     lines = [
         f"{item['intent_id'][:ID_CHARS]}   {item['state']}   {cell(item['reason'])}",
@@ -84,7 +85,7 @@ def answer(ctx: click.Context, name: str) -> None:
     """Say whether exactly what one holds may leave. Needs a terminal."""
     at = session(ctx)
     client = at.client()
-    question = client.get(f"/v1/queue/{name}")["question"]
+    question = client.get(f"/v1/queue/{named(name)}")["question"]
     if question is None:
         raise CommandFailure(
             "this request waits for no answer of yours", hint="See: kith queue", code="nothing_to_decide")
@@ -93,7 +94,7 @@ def answer(ctx: click.Context, name: str) -> None:
             "only you can answer this, on a terminal", hint=f"See what would leave: kith queue show {name}",
             exit_code=4, code="no_terminal")
     allow = confirm("Send it, this once?", draw_question(question))
-    item = client.post(f"/v1/queue/{name}/decision", {"allow": allow, "digest": question["digest"]})
+    item = client.post(f"/v1/queue/{named(name)}/decision", {"allow": allow, "digest": question["digest"]})
     at.data(f"{item['intent_id'][:ID_CHARS]}: {item['state']} ({cell(item['reason'])})", item)
 
 
@@ -104,7 +105,7 @@ def answer(ctx: click.Context, name: str) -> None:
 def cancel(ctx: click.Context, name: str) -> None:
     """Take one back; also while it is being answered. Its draft stays in the conversation."""
     at = session(ctx)
-    item = at.client().delete(f"/v1/queue/{name}")
+    item = at.client().delete(f"/v1/queue/{named(name)}")
     at.data(f"{item['intent_id'][:ID_CHARS]}: {item['state']}", item)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from node.cli.client import named
 from node.cli.options import json_option, session
 from node.cli.output import table
 
@@ -40,5 +41,5 @@ def command(ctx: click.Context, limit: int) -> None:
 def cancel(ctx: click.Context, name: str) -> None:
     """Cancel the waiting reminder with this ID, or the start of it."""
     at = session(ctx)
-    item = at.client().delete(f"/v1/reminders/{name}")
+    item = at.client().delete(f"/v1/reminders/{named(name)}")
     at.data(f"You will not be reminded: {item['text']}", item)

@@ -8,7 +8,8 @@ from node.cli.printable import cell, quoted
 
 @click.command("search")
 @click.argument("query", nargs=-1, required=True)
-@click.option("-n", "--limit", default=10, show_default=True, help="How many passages at most.")
+@click.option("-n", "--limit", default=10, show_default=True, type=click.IntRange(1, 100),
+              help="How many passages at most.")
 @click.option("--local", is_flag=True, help="Ask no peer.")
 @json_option
 @click.pass_context

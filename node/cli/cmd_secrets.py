@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from node.cli.client import named
 from node.cli.failure import CommandFailure
 from node.cli.options import json_option, session
 from node.cli.output import table
@@ -74,5 +75,5 @@ def list_(ctx: click.Context) -> None:
 def remove(ctx: click.Context, name: str) -> None:
     """Erase the value stored under NAME."""
     at = session(ctx)
-    view = at.client().delete(f"/v1/secrets/{name}")
+    view = at.client().delete(f"/v1/secrets/{named(name)}")
     at.data(f"{view['removed']} is erased", view)

@@ -2,6 +2,7 @@
 
 import click
 
+from node.cli.client import named
 from node.cli.options import json_option, session
 
 
@@ -13,5 +14,5 @@ from node.cli.options import json_option, session
 def command(ctx: click.Context, peer: str, trust: str) -> None:
     """Change the trust in PEER. What the new trust does not cover is cut at once."""
     at = session(ctx)
-    view = at.client().post(f"/v1/peers/{peer}/trust", {"trust": trust})
+    view = at.client().post(f"/v1/peers/{named(peer)}/trust", {"trust": trust})
     at.data(f"{view['name']} is now trusted as {view['trust']}.", view)

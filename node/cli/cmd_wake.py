@@ -2,6 +2,7 @@
 
 import click
 
+from node.cli.client import named
 from node.cli.failure import CommandFailure
 from node.cli.options import json_option, session
 
@@ -24,7 +25,7 @@ def command(ctx: click.Context, peer: str, hardware: str | None, wait_s: float) 
     at = session(ctx)
     if wait_s + 10 > at.timeout_s:
         at.timeout_s = wait_s + 10
-    found = at.client().post(f"/v1/peers/{peer}/wake", {"hardware": hardware, "wait_s": wait_s})
+    found = at.client().post(f"/v1/peers/{named(peer)}/wake", {"hardware": hardware, "wait_s": wait_s})
     if not found["awake"]:
         raise CommandFailure(
             f"{found['peer']} did not come within {wait_s:.0f} s; {found['packets']} packets were sent to "

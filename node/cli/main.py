@@ -102,7 +102,8 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 @click.option("-q", "--quiet", is_flag=True, help="Print results only.")
 @click.option("-v", "--verbose", is_flag=True, help="Say more.")
 @click.option("--no-color", is_flag=True, help="No colours (NO_COLOR does the same).")
-@click.option("--timeout", "timeout_s", default=300.0, metavar="SECONDS", help="Longest wait for the node's next word.")
+@click.option("--timeout", "timeout_s", default=300.0, type=click.FloatRange(0.1, 86_400), metavar="SECONDS",
+              help="Longest wait for the node's next word.")
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Print the version."
 )
