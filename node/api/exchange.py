@@ -106,6 +106,6 @@ def whole_number(text: str | None, default: int) -> int:
     """A bounded count from a query string; raises UsageFault."""
     if text is None:
         return default
-    if not text.isdecimal() or not 1 <= int(text) <= 10_000:
+    if not text.isdecimal() or len(text) > 5 or not 1 <= int(text) <= 10_000:
         raise UsageFault("limit takes a whole number from 1 to 10000")
     return int(text)

@@ -3,7 +3,7 @@
 HTTP in, one service call, JSON out. Must not know how a service does its work.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from starlette.requests import Request
@@ -24,7 +24,7 @@ class SearchInput(msgspec.Struct, forbid_unknown_fields=True):
     """Body of POST /v1/search."""
 
     query: str
-    limit: int = 10
+    limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 10
     local: bool = False
 
 

@@ -61,8 +61,6 @@ __all__ = [
 Emit = Callable[[Mapping[str, Any]], Awaitable[None]]
 """Send one event of a running request to whoever asked."""
 
-MAX_TEXT_CHARS = 200_000
-
 
 class Attachment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file or standard input that goes with a request; read by the command line, never by the node."""

@@ -2,10 +2,13 @@
 
 import importlib
 
+import msgspec
 import pytest
 
 from node.agent.tools import errors as tool_errors
-from node.api.failures import INFERENCE_EXIT, describe_failure
+from node.api.exchange import whole_number
+from node.api.failures import INFERENCE_EXIT, UsageFault, describe_failure
+from node.api.mail_routes import SearchInput
 from offload.errors import NoModel, OffloadError
 from offload.model_errors import HubUnreachable, NoRoom
 from offload.upstream_errors import OutsideRefused, UpstreamRefused
@@ -46,3 +49,17 @@ def test_an_unknown_exception_shows_nothing_of_itself():
     """Control: only known trees are quoted."""
     view = describe_failure(ValueError("Dana Whitfield"))
     assert view.exit_code == 70 and "Dana" not in view.message
+
+
+@pytest.mark.parametrize("text", ["0", "10001", "-1", "1.5", "", "9" * 5_000])
+def test_a_count_that_is_none_is_the_callers_mistake_however_long(text: str) -> None:
+    with pytest.raises(UsageFault):
+        whole_number(text, 50)
+    assert (whole_number(None, 50), whole_number("10000", 50)) == (50, 10_000)
+
+
+@pytest.mark.parametrize("limit", [0, -3, 101])
+def test_a_search_wants_a_number_of_passages_that_there_can_be(limit: int) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"query": "x", "limit": limit}, SearchInput)
+    assert msgspec.convert({"query": "x", "limit": 100}, SearchInput).limit == 100
