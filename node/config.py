@@ -21,7 +21,7 @@ ENV_PREFIX = "KITH_"
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
 _NOT_SETTINGS = frozenset({
-    "KITH_HOME", "KITH_CONFIG", "KITH_PASSPHRASE_FILE", "KITH_GPU", "KITH_PYTHON", "KITH_SOAK",
+    "KITH_HOME", "KITH_PASSPHRASE_FILE", "KITH_GPU", "KITH_PYTHON", "KITH_SOAK",
 })
 
 

@@ -14,7 +14,7 @@ from node.cli.failure import CommandFailure
 
 __all__ = ["Outcome", "find_kith", "systemctl", "unit_path", "unit_text"]
 
-PASSED_ON = ("KITH_HOME", "KITH_CONFIG", "KITH_PASSPHRASE_FILE")
+PASSED_ON = ("KITH_HOME", "KITH_PASSPHRASE_FILE")
 SYSTEMCTL_S = 90.0
 
 # What is not here, and why: RestrictNamespaces and SystemCallFilter would keep the node from boxing its model workers
