@@ -43,6 +43,8 @@ def prepare(paths: Paths, entropy: Entropy, *, name: str | None = None, passphra
     """
     paths.prepare()
     is_new = not paths.identity_file.exists()
+    if is_new and passphrase is not None:
+        keystore.check_passphrase(passphrase)       # or the key would be left behind in clear
     if is_new and paths.database.exists() and paths.database.stat().st_size:
         raise KeyMissing(f"This data folder has a database but no key: {paths.identity_file} is missing.")
     identity = keystore.load_or_create(paths.identity_file, entropy, passphrase)

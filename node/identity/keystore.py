@@ -28,10 +28,12 @@ from node.paths import check_private
 from protocol.ids import peer_id_from_public_key
 
 __all__ = [
-    "SEED_BYTES", "Identity", "create", "is_locked", "load", "load_or_create", "peer_id_of", "save", "set_passphrase",
+    "SEED_BYTES", "Identity", "check_passphrase", "create", "is_locked", "load", "load_or_create", "peer_id_of", "save",
+    "set_passphrase",
 ]
 
 SEED_BYTES = 32
+_SHORTEST_PASSPHRASE = 8
 _SUBKEY_BYTES = 32
 _FORMAT = 1
 _NAMES = ("seed", "storage", "next_storage")
@@ -133,9 +135,16 @@ def set_passphrase(path: Path, identity: Identity, passphrase: str | None, entro
 
     Slow: run it in a thread. The file is replaced in one step; a crash leaves the old or the new one.
     """
-    if passphrase is not None and len(passphrase) < 8:
-        raise WrongPassphrase("A passphrase needs at least 8 characters.", hint="Choose a longer one.")
+    if passphrase is not None:
+        check_passphrase(passphrase)
     save(path, identity, passphrase, entropy)
+
+
+def check_passphrase(passphrase: str) -> None:
+    """Pass when it may lock a key. Raises WrongPassphrase."""
+    if len(passphrase) < _SHORTEST_PASSPHRASE:
+        raise WrongPassphrase(
+            f"A passphrase needs at least {_SHORTEST_PASSPHRASE} characters.", hint="Choose a longer one.")
 
 
 def save(path: Path, identity: Identity, passphrase: str | None, entropy: Entropy) -> None:

@@ -6,7 +6,7 @@ import pytest
 from fixed import SeededEntropy
 
 from node import first_run
-from node.errors import KeyMissing
+from node.errors import KeyMissing, WrongPassphrase
 from node.paths import Paths
 
 
@@ -32,6 +32,14 @@ def test_a_database_without_its_key_gets_no_new_identity(paths: Paths) -> None:
     assert "backup" in refused.value.hint
     assert not paths.identity_file.exists()
     assert paths.database.read_bytes() == b"a database"
+
+
+def test_a_passphrase_that_is_too_short_leaves_no_key_in_clear_behind(paths: Paths) -> None:
+    with pytest.raises(WrongPassphrase):
+        first_run.prepare(paths, SeededEntropy(1), passphrase="short")
+    assert not paths.identity_file.exists()
+    first_run.prepare(paths, SeededEntropy(1), passphrase="long enough")
+    assert first_run.is_locked(paths)
 
 
 def test_negative_control_without_a_database_a_new_identity_is_made(paths: Paths) -> None:
