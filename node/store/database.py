@@ -4,6 +4,7 @@ Statements live in the modules beside this one, as plain functions over a Connec
 `await database.write(peers.add, ...)`, so several can share one transaction. Must not know any table.
 """
 
+import contextlib
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -61,13 +62,16 @@ class Database:
 
     @classmethod
     async def open_rebuildable(cls, path: Path, key: bytes, schema: Schema) -> Self:
-        """As open(), for what can be rebuilt: a file that does not fit (other key, newer, damaged) is replaced."""
-        try:
-            return await cls.open(path, key, schema, "NORMAL")
-        except (WrongKey, NewerSchema):
-            for suffix in ("", "-wal", "-shm"):
-                path.with_name(path.name + suffix).unlink(missing_ok=True)
-            return await cls.open(path, key, schema, "NORMAL")
+        """As open(), for what can be rebuilt: one that does not fit (other key, newer, a damaged page) is replaced."""
+        with contextlib.suppress(WrongKey, NewerSchema):
+            database = await cls.open(path, key, schema, "NORMAL")
+            with contextlib.suppress(StorageError):     # too damaged to be looked at to the end
+                if await database.read(_is_whole):
+                    return database
+            await database.close()
+        for suffix in ("", "-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        return await cls.open(path, key, schema, "NORMAL")
 
     async def write(
         self, function: Callable[Concatenate[Connection, P], T], /, *args: P.args, **kwargs: P.kwargs,
@@ -221,6 +225,11 @@ def _read(reader: Connection, call: Callable[[Connection], T], path: Path) -> T:
                 reader.execute("ROLLBACK")  # there is nothing to commit
     except DriverError as error:
         raise storage_error(error, path) from error
+
+
+def _is_whole(connection: Connection) -> bool:
+    """Whether every page is as it was written; reads the whole file once."""
+    return connection.execute("PRAGMA cipher_integrity_check").fetchone() is None
 
 
 def _find_damage(connection: Connection) -> list[str]:

@@ -113,6 +113,32 @@ async def test_a_rebuildable_database_is_replaced_when_it_does_not_fit(tmp_path)
     await db.close()
 
 
+async def test_a_rebuildable_database_with_one_damaged_page_is_replaced(tmp_path):
+    path = tmp_path / "index.db"
+
+    async def filled() -> int:
+        db = await Database.open_rebuildable(path, KEY, INDEX)
+        rows = await db.read(lambda tx: tx.execute("SELECT value FROM marks").fetchall())
+        if not rows:
+            new = [(str(number), "x" * 900) for number in range(99)]
+            await db.write(lambda tx: tx.executemany("INSERT INTO marks VALUES (?, ?)", new))
+        await db.close()
+        return len(rows)
+
+    assert await filled() == 0
+    assert await filled() == 99         # the control: a whole one stays
+    data = bytearray(path.read_bytes())
+    page = len(data) // 4096 // 2
+    data[page * 4096 + 50] ^= 1
+    path.write_bytes(data)
+    db = await Database.open(path, KEY, INDEX)     # it opens, and would fail at each search from now on
+    with pytest.raises(StorageError):
+        await db.read(lambda tx: tx.execute("SELECT value FROM marks").fetchall())
+    await db.close()
+    assert await filled() == 0
+    assert await filled() == 99
+
+
 async def test_a_failing_write_leaves_nothing_and_hands_its_own_error_back(tmp_path):
     db = await open_db(tmp_path)
 
