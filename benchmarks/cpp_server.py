@@ -21,9 +21,8 @@ import trio
 __all__ = ["WAITING", "Cost", "CppServer", "cpp_server", "cpu_s"]
 
 REPLY_WAIT_S = 300.0
-# As the worker has it: threads that wait sleep. Spinning they are up to twice as quick on an idle machine, and twenty
-# times slower on one where anything else runs.
-WAITING = {"GOMP_SPINCOUNT": "0"}
+# As the worker has it: threads that wait look for 20 us, then sleep.
+WAITING = {"GOMP_SPINCOUNT": "500"}
 SCRIPT = """
 import os, sys, xllamacpp
 wanted = xllamacpp.CommonParams()

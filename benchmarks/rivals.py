@@ -1,9 +1,10 @@
 """The engine against llama.cpp's C++ server and against the high-level Python class: same model, threads and machine.
 
-Run from the checkout: python -m benchmarks.rivals [--quick] [--json]. The sides take turns round by round; the medians
-of both are compared. The server (package xllamacpp) is a child process asked over HTTP for whole answers; without it
-its rows are left out. On both sides threads that wait sleep (GOMP_SPINCOUNT=0). The instruction sets of both stand in
-the first row: figures of different ones can't be compared.
+Run from the checkout: python -m benchmarks.rivals [--quick] [--json] [--only streams serial turns]. The sides take
+turns round by round; the medians of both are compared. The server (package xllamacpp) is a child process asked over
+HTTP for whole answers, while ours streams every token; without it its rows are left out. Both may use the same number
+of threads, and these wait alike (cpp_server.WAITING). The instruction sets of both stand in the first row: figures of
+different ones can't be compared. A row says how busy the machine was with other things.
 """
 
 import json
@@ -11,11 +12,12 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+import psutil
 import trio
 
 from benchmarks.cpp_server import WAITING, Cost, CppServer, cpp_server, cpu_s
@@ -30,6 +32,7 @@ from offload.ports import ChatPrompt, GenerateRequest, TextPrompt
 MODELS = Path(sys.prefix) / "share" / "kith" / "models"
 CONTEXT_TOKENS, SLOTS = 8192, 8
 STREAMS = (1, 4, 8)
+PARTS = ("streams", "serial", "turns")
 QUICK, FULL = True, False
 LOAD = {QUICK: {"rounds": 2, "tokens": 32, "serial": 2, "turns": 1, "history": 24},
         FULL: {"rounds": 7, "tokens": 48, "serial": 5, "turns": 4, "history": HISTORY_SENTENCES}}
@@ -61,6 +64,22 @@ class Rates:
         self.cpu.append(tokens / (cpu_s(pid) - spent_s))
 
 
+class Others:
+    """What the machine's other programs, and the asker itself, use meanwhile."""
+
+    def __init__(self, pids: Sequence[int]) -> None:
+        self._pids = pids
+        self._begun_s, self._before_s = time.perf_counter(), self._used_s()
+
+    def share(self) -> float:
+        """CPU seconds a second since the beginning."""
+        return max(0.0, self._used_s() - self._before_s) / (time.perf_counter() - self._begun_s)
+
+    def _used_s(self) -> float:
+        whole = psutil.cpu_times()
+        return float(whole.user + whole.nice + whole.system) - sum(cpu_s(pid) for pid in self._pids)
+
+
 class Prompts:
     """Plain prompts of about 40 tokens that no cache has seen."""
 
@@ -77,8 +96,8 @@ class Prompts:
         return found
 
 
-async def measure(report: Report, load: dict[str, int]) -> None:
-    """All rows."""
+async def measure(report: Report, load: dict[str, int], parts: Sequence[str]) -> None:
+    """The rows of these parts."""
     path = str(next(MODELS.glob("*.gguf")))
     threads = physical_cores()
     engine = LocalEngine([MODELS], limits=HostLimits(context_tokens=CONTEXT_TOKENS, slots=SLOTS), threads=threads)
@@ -91,9 +110,13 @@ async def measure(report: Report, load: dict[str, int]) -> None:
                 same = "the same" if set(theirs.flags.split()) == set(ours_flags.split()) else "NOT the same"
                 report.add(f"threads of each side; instruction sets {same}: ours {ours_flags}; server {theirs.flags}",
                            threads, "")
-            await _streams(report, engine, theirs, load)
-            await _serial(report, engine, path, threads, load)
-            if theirs is not None:
+            others = Others([engine.worker_pids[0], *([theirs.pid] if theirs is not None else [])])
+            if "streams" in parts:
+                await _streams(report, engine, theirs, load)
+            report.add("meanwhile all else on this machine used, of one core", others.share() * 100, "%")
+            if "serial" in parts:
+                await _serial(report, engine, path, threads, load)
+            if "turns" in parts and theirs is not None:
                 await _second_turns(report, engine, theirs, load)
             nursery.cancel_scope.cancel()
 
@@ -224,9 +247,9 @@ def rendered(prompt: ChatPrompt) -> str:
 
 def main() -> None:
     """Measure and print; the exit code says whether every bound was met."""
-    given = options("rivals")
+    given = options("rivals", parts=PARTS)
     report = Report("rivals")
-    trio.run(measure, report, LOAD[QUICK if given.quick else FULL])
+    trio.run(measure, report, LOAD[QUICK if given.quick else FULL], given.only)
     report.print(as_json=given.json)
     sys.exit(0 if report.ok else 1)
 

@@ -194,7 +194,7 @@ class _Lanes:
             try:
                 context = Context(
                     self._model, context_tokens=self.contexts[0].context_tokens, sequences=1,
-                    threads=self._threads)
+                    threads=self._threads, exact=True)
             except ModelUnusable:
                 answer.close()
                 return [(answer.request_id, failed(LaneUnsupported("There is no memory for the exact lane.")))]

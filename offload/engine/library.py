@@ -10,9 +10,9 @@ from functools import cached_property
 
 from offload.errors import BadPrompt, ModelUnusable
 
-# Waiting threads sleep instead of spinning. It must be set before the library is loaded, so all others get the library
-# from here; a user's own value stays.
-os.environ.setdefault("GOMP_SPINCOUNT", "0")
+# Waiting threads look for 20 us whether it goes on, then sleep (offload.child.process). It must be set before the
+# library is loaded, so all others get the library from here; a user's own value stays.
+os.environ.setdefault("GOMP_SPINCOUNT", "500")
 
 import numpy as np
 import numpy.ctypeslib  # numpy would load it late, when the box is shut

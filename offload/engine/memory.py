@@ -7,7 +7,6 @@ is parked outside the context, where no decode looks past it. Must not know batc
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Protocol, TypeVar
 
@@ -16,60 +15,19 @@ from offload.engine.context import Context
 from offload.engine.kvfiles import Contents, KvFiles, Record, Space
 from offload.engine.parking import Parked, Parking
 from offload.engine.prefix import PrefixTree
+from offload.engine.slot import NOBODY, Checkpoint, Slot
 
-__all__ = ["Checkpoint", "Memory", "Slot"]
+__all__ = ["Memory"]
 
 _OWNER = "owner"
-_NOBODY: Space = ("", "")
 _MOST_CHECKPOINTS = 4       # of one sequence; each holds the whole recurrent state
 _WORTH_TOKENS = 50          # reading so many anew costs more than a file
 _WORTH_PARKED_TOKENS = 8
 _PARK_AFTER_DECODES = 24    # of others; a turn of the same conversation often comes sooner
+# An answer that may get so long is worth it at once: out and back take what a cell in the way costs 45 decodes of one
+# answer, or 11 of eight (measured).
+_LONG_ANSWER_TOKENS = 32
 _CHECKPOINT_BUDGET_BYTES = 256 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Checkpoint:
-    """The recurrent state of a sequence at one position."""
-
-    position: int
-    state: bytes = field(repr=False)
-
-
-@dataclass(slots=True, eq=False)
-class Slot:
-    """A sequence of the context and the answer that is at work on it, if any."""
-
-    sequence: int
-    tokens: list[int] = field(default_factory=list)     # what its memory holds
-    space: Space = _NOBODY
-    used: int = 0
-    idle_from: int = 0          # decodes, when its last answer left
-    answer: Answer | None = None
-    row: int = -1
-    checkpoints: list[Checkpoint] = field(default_factory=list)
-    origins: list[tuple[int, int]] = field(default_factory=list)     # of cells that may be shared: (who, up to where)
-    origin: int = 0             # of all later ones
-    noted: int = 0              # how many tokens later prompts can find
-
-    @property
-    def unread(self) -> int:
-        """How much of the prompt is still to be decoded."""
-        return max(0, len(self.answer.prompt) - len(self.tokens)) if self.answer is not None else 0
-
-    def spans(self, length: int | None = None) -> Iterator[tuple[int, int, int]]:
-        """The cells of its first tokens, of all by default, as (who decoded them, from, to)."""
-        length = len(self.tokens) if length is None else length
-        begin = 0
-        for origin, end in (*self.origins, (self.origin, length)):
-            if begin < min(end, length):
-                yield origin, begin, min(end, length)
-            begin = end
-
-    def origins_up_to(self, keep: int) -> list[tuple[int, int]]:
-        """Who decoded its first tokens."""
-        return [(origin, end) for origin, _, end in self.spans(keep)]
-
 
 Holder = TypeVar("Holder", Parked, Record)
 Held_co = TypeVar("Held_co", covariant=True)
@@ -155,8 +113,7 @@ class Memory:
         donor, keep = self.best(answer.space, answer.prompt, answer.looks)
         if self._recall(answer, keep, committed_cells):
             donor, keep = self.best(answer.space, answer.prompt, answer.looks)
-        if not any(self.busy()):
-            self._tidy(donor)
+        self._tidy(answer, donor)
         slot = self._claim(answer, donor, keep, committed_cells)
         if slot is None and donor is not None and donor.answer is None:
             slot = self._claim(answer, donor, keep, committed_cells, cut=True)
@@ -169,7 +126,7 @@ class Memory:
 
     def note(self, slot: Slot) -> None:
         """Let later prompts find what this slot holds now."""
-        if self._remember and slot.tokens and slot.space != _NOBODY:
+        if self._remember and slot.tokens and slot.space != NOBODY:
             self._trees.setdefault(slot.space, PrefixTree()).put(slot, slot.tokens)
             slot.noted = len(slot.tokens)
 
@@ -193,7 +150,7 @@ class Memory:
         """The answer is over or rests; what was read stays for the next prompt of its space."""
         slot.used, slot.idle_from = next(self._clock), self._context.decodes
         slot.answer = None
-        if not self._remember or slot.space == _NOBODY:
+        if not self._remember or slot.space == NOBODY:
             self.forget(slot)
         else:
             self.note(slot)
@@ -206,7 +163,7 @@ class Memory:
         slot.checkpoints.clear()
         slot.origins.clear()
         slot.origin = next(self._origins)
-        slot.space = _NOBODY
+        slot.space = NOBODY
 
     def forget_idle(self) -> bool:
         """Empty all idle slots; False when there was nothing in them."""
@@ -225,7 +182,7 @@ class Memory:
                 self.forget(slot)
             else:
                 self._unknow(slot)
-                slot.space = _NOBODY
+                slot.space = NOBODY
 
     def put_away(self) -> bool:
         """Write one idle sequence to disk that is not there yet; False when nothing is left to write."""
@@ -233,16 +190,19 @@ class Memory:
 
     # -- inside
 
-    def _tidy(self, spared: Slot | None) -> None:
-        """Park the idle sequences that were not needed for a while, but for the one that is about to be.
+    def _tidy(self, answer: Answer, spared: Slot | None) -> None:
+        """Park the idle sequences that would be in an answer's way, but for the one that it is about to begin with.
 
-        Only while nobody is at work: tokens go into the first free cells and cells are added up in their order, so that
-        cells which become free in front of an answer change the last bits of what it writes later.
+        While others are at work only those that were not needed for a while. Tokens go into the first free cells and
+        cells are added up in their order, so that cells which become free in front of an answer change the last bits of
+        what it writes later: only now, when the newcomer's prompt changes the shape of its decodes anyway.
         """
+        at_once = answer.most_new >= _LONG_ANSWER_TOKENS and not any(self.busy())
         for slot in self.idle():
+            if slot is spared or not (at_once or self._context.decodes - slot.idle_from >= _PARK_AFTER_DECODES):
+                continue
             alone = self.used_cells() - self.used_cells({slot: 0})     # parked, shared ones would take room twice
-            rested = slot is not spared and self._context.decodes - slot.idle_from >= _PARK_AFTER_DECODES
-            if rested and alone >= max(_WORTH_PARKED_TOKENS, len(slot.tokens) - alone):
+            if alone >= max(_WORTH_PARKED_TOKENS, len(slot.tokens) - alone):
                 self._park(slot)
 
     def _save(self, slot: Slot) -> bool:
@@ -259,7 +219,7 @@ class Memory:
 
     def _park(self, slot: Slot) -> bool:
         """Move an idle slot's sequence out of the context. False: it may not be parked and is where it was."""
-        if not self._parking.limit_bytes or slot.space == _NOBODY:
+        if not self._parking.limit_bytes or slot.space == NOBODY:
             return False
         checkpoints = [(known.position, known.state) for known in slot.checkpoints]
         parked = Parked(slot.space, list(slot.tokens), Contents(self._context.save(slot.sequence), checkpoints))

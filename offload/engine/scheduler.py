@@ -17,7 +17,8 @@ from offload.engine.context import Context
 from offload.engine.drafts import LONGEST_DRAFT
 from offload.engine.fair import OWNER, Company, Pace, Shares, Turns
 from offload.engine.kvfiles import KvFiles
-from offload.engine.memory import Memory, Slot
+from offload.engine.memory import Memory
+from offload.engine.slot import Slot
 from offload.engine.waiting import Forecast, Line
 from offload.errors import EngineBusy, EngineError
 from offload.ports import Event, Failed, Queued, Reading, Started

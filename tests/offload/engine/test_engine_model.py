@@ -66,6 +66,24 @@ def chat(model: Model, text: str) -> list[int]:
     return PromptReader(model).ids(ChatPrompt((Message("user", text),)))
 
 
+def test_the_exact_lanes_bits_are_the_same_with_any_number_of_threads(model: Model) -> None:
+    """And one token of the normal lane's are not always: its attention is split among the threads."""
+    found: dict[tuple[int, bool], list[bytes]] = {}
+    for exact, threads in ((True, 1), (True, 2), (True, 3), (False, 2)):
+        context = Context(model, context_tokens=1024, sequences=1, threads=threads, exact=exact)
+        bits = found[threads, exact] = []
+        if not exact:
+            context._crew.threads = lambda _tokens: 2  # type: ignore[method-assign]
+        for position, count in (*((begin, 64) for begin in range(0, 448, 64)), *((448 + one, 1) for one in range(4))):
+            context.begin_batch()
+            row = context.add(0, position, [100 + (position + one) * 31 % 40_000 for one in range(count)], want_last=1)
+            assert context.decode() == 0
+            bits.append(context.logits(row).tobytes())
+        context.close()
+    assert found[1, True] == found[2, True] == found[3, True]
+    assert found[2, False] != found[1, True], "the control shows that this is no matter of course"
+
+
 def test_a_chat_is_rendered_as_the_models_template_says(model: Model) -> None:
     reader = PromptReader(model)
     text = reader.render((Message("system", "Be brief."), Message("user", "Hi")))

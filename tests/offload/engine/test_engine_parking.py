@@ -46,18 +46,34 @@ def cells(context: FakeContext) -> int:
     return sum(len(tokens) for tokens in context.memory.values())
 
 
-def test_what_was_not_needed_for_a_while_leaves_the_context_and_comes_back_whole() -> None:
+def test_what_is_in_the_way_of_a_long_answer_leaves_the_context_and_comes_back_whole() -> None:
     context = FakeContext()
     machine = scheduler(context)
     ask(machine, answer("talk", TALK, [2, 3]))
     held = len(TALK) + 2
     assert cells(context) == held
     ask(machine, answer("other", [90] * 5, LONG, most=40, who="peer-1"))
-    assert cells(context) == held + 5 + len(LONG) - 1       # nothing moves while somebody is at work
-    ask(machine, answer("third", [91] * 5, [2], who="peer-2"))
-    assert cells(context) == 5 + len(LONG) - 1 + 6      # the talk is parked
+    assert cells(context) == 5 + len(LONG) - 1
     assert cached(ask(machine, answer("next", [*TALK, 2, 3, 99], [4]))) == {"next": held}
     assert cells(context) >= held
+
+
+def test_beside_others_at_work_only_what_was_not_needed_for_a_while_leaves() -> None:
+    context = FakeContext()
+    machine = scheduler(context, slots=3)
+    ask(machine, answer("talk", TALK, [2, 3]))
+    machine.submit(answer("short", [90] * 5, LONG, most=30, who="peer-1"))
+    for _ in range(3):
+        machine.step()
+    machine.submit(answer("second", [91] * 5, LONG, most=40, who="peer-2"))
+    machine.step()
+    assert cells(context) > len(TALK)
+    for _ in range(24):
+        machine.step()
+    machine.submit(answer("third", [92] * 5, LONG, most=40, who="peer-3"))
+    machine.step()
+    assert cells(context) < 30 + 30 + 10
+    assert cached(ask(machine, answer("next", [*TALK, 2, 3, 99], [4]))) == {"next": len(TALK) + 2}
 
 
 def test_a_turn_that_comes_soon_finds_it_where_it_was() -> None:

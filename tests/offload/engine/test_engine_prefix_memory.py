@@ -7,8 +7,9 @@ from fake_context import FakeContext, FakeVocabulary, ScriptedSampler
 
 from offload.engine.answer import Answer
 from offload.engine.context import Context
-from offload.engine.memory import Memory, Slot
+from offload.engine.memory import Memory
 from offload.engine.scheduler import Events, Scheduler
+from offload.engine.slot import Slot
 from offload.ports import Finished, GenerateRequest, Started, TextPrompt
 
 SYSTEM = list(range(100, 140))
