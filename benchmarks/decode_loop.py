@@ -19,7 +19,7 @@ from offload.engine.preparation import prepare_answer
 from offload.engine.scheduler import Scheduler
 from offload.ports import ChatPrompt, GenerateRequest, Message
 
-__all__ = ["measure_loop"]
+__all__ = ["measure_chunks", "measure_loop"]
 
 MODELS = Path(sys.prefix) / "share" / "kith" / "models"
 CONTEXT_TOKENS, SLOTS, CHATS, CHAT_TOKENS = 8192, 8, 3, 600      # all of it fits in at once
@@ -55,13 +55,19 @@ class Bench:
         self.model.close()
 
 
-def measure_loop(report: Report, *, tokens: int, rounds: int, long_share: float) -> None:
-    """All rows."""
+def measure_loop(report: Report, *, tokens: int, rounds: int) -> None:
+    """What Python costs."""
     bench = Bench()
     for streams in (1, SLOTS):
         shares = [_share(bench, streams, tokens) for _ in range(rounds)]
         report.add(f"the loop's share of its CPU besides decoding, {streams} at once, median", median(shares) * 100,
                    "%", at_most=5)
+    bench.close()
+
+
+def measure_chunks(report: Report, *, rounds: int, long_share: float) -> None:
+    """What reading beside others costs. long_share: how much of the 4,000-token prompt is used, for a quick look."""
+    bench = Bench()
     sentences = int(LONG_SENTENCES * long_share)
     gaps: list[float] = []
     costs = {fixed: [_prefill_s(bench, sentences, [] if fixed else gaps, fixed=fixed)

@@ -1,14 +1,14 @@
 """What the engine does on this machine with the embedded model, through its real worker process and port.
 
-Run from the checkout: python -m benchmarks.engine [--quick] [--json]. Against llama.cpp's own server: benchmarks.rivals
-(speed) and benchmarks.shortcuts (tool calls, drafts).
+Run from the checkout: python -m benchmarks.engine [--quick] [--json] [--only worker loop turns long]. Against
+llama.cpp's own server: benchmarks.rivals (speed) and benchmarks.shortcuts (tool calls, drafts).
 """
 
 import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,8 +17,8 @@ from pathlib import Path
 import psutil
 import trio
 
-from benchmarks.decode_loop import measure_loop
-from benchmarks.prefixes import measure_prefixes
+from benchmarks.decode_loop import measure_chunks, measure_loop
+from benchmarks.prefixes import measure_gaps, measure_prefixes
 from benchmarks.report import Report, options
 from benchmarks.timing import median
 from offload.local_engine import LocalEngine
@@ -30,6 +30,7 @@ MODELS = Path(sys.prefix) / "share" / "kith" / "models"
 SENTENCE = "The tank on the roof holds water for a week and is filled again from the well behind the house. "
 LONG_SENTENCES = 48     # about 1,000 tokens
 STREAMS = (1, 4, 8)
+PARTS = ("worker", "loop", "turns", "long")
 QUICK, FULL = True, False
 LOAD = {
     QUICK: {"rounds": 2, "tokens": 40, "firsts": 5, "cancels": 4, "deaths": 3, "long_percent": 30},
@@ -182,8 +183,22 @@ def rss_mib(engine: LocalEngine) -> float:
     return sum(psutil.Process(pid).memory_info().rss for pid in engine.worker_pids) / 2**20
 
 
-async def measure(report: Report, load: dict[str, int]) -> None:
-    """All rows."""
+async def measure(report: Report, load: dict[str, int], parts: Sequence[str]) -> None:
+    """The rows of these parts."""
+    long_share, rounds = load["long_percent"] / 100, load["rounds"]
+    if "worker" in parts:
+        await measure_worker(report, load)
+    if "loop" in parts:
+        await trio.to_thread.run_sync(partial(measure_loop, report, tokens=load["tokens"], rounds=rounds))
+    if "turns" in parts:
+        await measure_prefixes(report, rounds=rounds // 2 + 1)
+    if "long" in parts:
+        await trio.to_thread.run_sync(partial(measure_chunks, report, rounds=rounds, long_share=long_share))
+        await measure_gaps(report, long_share=long_share)
+
+
+async def measure_worker(report: Report, load: dict[str, int]) -> None:
+    """Speed, memory, cancels and deaths."""
     loads = []
     for _ in range(load["rounds"]):
         async with running() as engine:
@@ -227,16 +242,13 @@ async def measure(report: Report, load: dict[str, int]) -> None:
         report.add(f"decodes after a cancel while the prompt is read, worst of {len(reading)}", max(reading), "",
                    at_most=1)
         await deaths(report, engine, numbers, load["deaths"])
-    await trio.to_thread.run_sync(partial(
-        measure_loop, report, tokens=load["tokens"], rounds=load["rounds"], long_share=load["long_percent"] / 100))
-    await measure_prefixes(report, rounds=load["rounds"] // 2 + 1, long_share=load["long_percent"] / 100)
 
 
 def main() -> None:
     """Measure and print; the exit code says whether every bound was met."""
-    given = options("engine")
+    given = options("engine", parts=PARTS)
     report = Report("engine")
-    trio.run(measure, report, LOAD[QUICK if given.quick else FULL])
+    trio.run(measure, report, LOAD[QUICK if given.quick else FULL], given.only)
     report.print(as_json=given.json)
     sys.exit(0 if report.ok else 1)
 

@@ -22,7 +22,7 @@ from offload.local_engine import LocalEngine
 from offload.model_host import HostLimits
 from offload.ports import ChatPrompt, Failed, GenerateRequest, Message, Piece, Started
 
-__all__ = ["measure_prefixes"]
+__all__ = ["measure_gaps", "measure_prefixes"]
 
 MODELS = Path(sys.prefix) / "share" / "kith" / "models"
 FOLLOW_UP = "And what happens to it in winter?"
@@ -96,10 +96,14 @@ async def ask(engine: LocalEngine, prompt: ChatPrompt, tokens: int, into: Seen |
     return seen
 
 
-async def measure_prefixes(report: Report, *, rounds: int, long_share: float = 1.0) -> None:
-    """All rows. long_share: how much of the 4,000-token prompt is used, for a quick look."""
+async def measure_prefixes(report: Report, *, rounds: int) -> None:
+    """What remembering saves."""
     with tempfile.TemporaryDirectory() as name:
         await _second_turns(report, Path(name), rounds)
+
+
+async def measure_gaps(report: Report, *, long_share: float = 1.0) -> None:
+    """What a long prompt does to others. long_share: how much of the 4,000-token prompt is used, for a quick look."""
     with tempfile.TemporaryDirectory() as name:
         await _long_prompt(report, Path(name), int(LONG_SENTENCES * long_share))
 
