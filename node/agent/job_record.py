@@ -36,13 +36,14 @@ class _Job(msgspec.Struct, frozen=True, array_like=True):
     temperature: float
     stop: tuple[str, ...]
     exact: bool
+    adapter: str | None = None
 
 
 def encode_job(job: ThinkJob) -> bytes:
     """The record of a job."""
     return msgspec.msgpack.encode(_Job(
         1, job.job_id, job.conversation_id, tuple(map(_record, job.parts)), job.place, job.model, job.max_tokens,
-        job.temperature, job.stop, job.exact,
+        job.temperature, job.stop, job.exact, job.adapter,
     ))
 
 
@@ -52,6 +53,7 @@ def decode_job(data: bytes, on_text: Callable[[str], Awaitable[bool]], *, keep: 
     return ThinkJob(
         job.job_id, job.conversation_id, tuple(map(_part, job.parts)), on_text, place=job.place, model=job.model,
         max_tokens=job.max_tokens, temperature=job.temperature, stop=job.stop, exact=job.exact, keep=keep,
+        adapter=job.adapter,
     )
 
 

@@ -165,6 +165,8 @@ class ThinkJob:
     wait: Wait = "auto"
     hedge: bool = False
     """Ask the two best places at once and take whoever writes first; it costs both of them."""
+    adapter: str | None = None
+    """The digest of a LoRA adapter of the model here; only with LOCAL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +301,7 @@ class AskRequest:
     in_clear: bool = False
     wait: Wait = "auto"
     hedge: bool = False
+    adapter: str | None = None
 
 
 class AnswerKind(StrEnum):

@@ -70,7 +70,7 @@ class Reasoner:
 
         job = replace(
             job, wait=turn.request.wait, exact=turn.request.exact, in_clear=turn.request.in_clear, keep=True,
-            on_note=on_note, hedge=turn.request.hedge)
+            on_note=on_note, hedge=turn.request.hedge, adapter=turn.request.adapter)
         result = await self._parts.thinker.think(job)
         if watch.reason or result.finish_reason == "loop":
             await turn.events.emit(Status(f"Stopped: {watch.reason or 'the model went in circles'}."))

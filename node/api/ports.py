@@ -88,6 +88,8 @@ class AskInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Fail rather than queue it."""
     hedge: bool = False
     """Ask the two best places at once and take whoever writes first."""
+    adapter: str | None = None
+    """A LoRA adapter of the model that answers here, by name or digest; the model part then never leaves."""
     key: str | None = None
     """The same key again, while its request is queued or after: that request, and nothing is asked anew."""
 

@@ -68,6 +68,7 @@ def _show(event: dict[str, Any], at: Session, streamed: list[str]) -> None:
 @click.option("--on", metavar="PEER", help="Run the model part on this peer.")
 @click.option("--local", is_flag=True, help="Never leave this device; fails if impossible.")
 @click.option("--model", metavar="NAME", help="Use this model.")
+@click.option("--adapter", metavar="NAME", help="Use this LoRA adapter of the model here; never leaves this device.")
 @click.option("--later", is_flag=True, help="Draft it here now, and queue it for a better answer.")
 @click.option("--now", "now", is_flag=True, help="Fail rather than queue it when the peer is away.")
 @click.option("--exact", is_flag=True, help="Word for word the same, whichever machine of this model writes; slower.")
@@ -86,6 +87,7 @@ def command(
     on: str | None,
     local: bool,
     model: str | None,
+    adapter: str | None,
     later: bool,
     now: bool,
     exact: bool,
@@ -117,6 +119,8 @@ def command(
         raise click.UsageError("--hedge goes with none of --on, --local and --later: two places are asked, now.")
     if later and (now or local):
         raise click.UsageError("--later goes with neither --now nor --local.")
+    if adapter and (on or hedge or later):
+        raise click.UsageError("--adapter goes with none of --on, --hedge and --later: it is on this device.")
     body = {
         "text": words,
         "attachments": attachments,
@@ -124,6 +128,7 @@ def command(
         "on": on,
         "local": local,
         "model": model,
+        "adapter": adapter,
         "dry_run": dry_run,
         "later": later,
         "now": now,

@@ -5,7 +5,7 @@ Must not know how the agent decides.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from node.agent.events import Answered, Event
 from node.agent.loop import Agent
@@ -31,14 +31,16 @@ class Asking:
 
     def __init__(
         self, agent: Agent, conversations: Conversations, drafting: DraftingThinker, queue: QueueDesk, answers: Answers,
-        new_id: Callable[[], str],
+        new_id: Callable[[], str], *, adapter_named: Callable[[str], Awaitable[str]],
     ) -> None:
+        """adapter_named: the digest of an adapter of the model here; raises KithError for any other name."""
         self._agent = agent
         self._conversations = conversations
         self._drafting = drafting
         self._queue = queue
         self._answers = answers
         self._new_id = new_id
+        self._adapter_named = adapter_named
 
     def skills(self) -> list[SkillView]:
         """What the agent can do in several steps."""
@@ -52,6 +54,8 @@ class Asking:
         other."""
         if request.later and (request.now or request.local):
             raise UsageError("Later goes with neither now nor local.")
+        if request.adapter is not None and (request.on or request.later or request.hedge):
+            raise UsageError("An adapter goes with none of on, later and hedge: it is on this device.")
         request_id = _request_id(request.key)
         known = await self._queue.answer_to(request_id) if request_id else None
         if known is not None:
@@ -65,15 +69,17 @@ class Asking:
             (one.name, Labeled(one.text, Confidentiality.PERSONAL, Integrity.LOCAL, f"file:{one.name}", ()))
             for one in request.attachments
         )
+        adapter = None if request.adapter is None else await self._adapter_named(request.adapter)
         request_id = request_id or self._new_id()
         await emit({"event": "request", "id": request_id})
         with self._drafting.storing(), self._answers.concluding(request_id):
             await self._agent.ask(
                 AskRequest(
                     text=request.text, conversation_id=conversation_id, request_id=request_id, attachments=attachments,
-                    place=LOCAL if request.local else request.on or AUTO, model=request.model, dry_run=request.dry_run,
+                    place=LOCAL if request.local or adapter else request.on or AUTO, model=request.model,
+                    dry_run=request.dry_run,
                     wait="later" if request.later else "never" if request.now else "auto", exact=request.exact,
-                    in_clear=request.clear, hedge=request.hedge,
+                    in_clear=request.clear, hedge=request.hedge, adapter=adapter,
                 ),
                 _Sink(emit, self._answers),
             )

@@ -182,7 +182,7 @@ class Legs:
             request_id=f"{job.job_id}/{len(answer.legs)}", prompt=ChatPrompt(messages), model=model.digest,
             max_tokens=answer.tokens_left, temperature=job.temperature, stop=texts[count:], lane=lane,
             text_so_far=answer.text, thought_so_far=answer.thought, token_ids_so_far=ids,
-            calls_so_far=answer.calls if ids else 0,
+            calls_so_far=answer.calls if ids else 0, adapter=job.adapter,
         )
         finish_reason = "stop"
         async with self._engine.stream(request) as events:

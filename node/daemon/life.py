@@ -259,7 +259,7 @@ class Node:
         services = self._services
         services.asking = Asking(
             parts.agent, parts.conversations, parts.queued.drafting, parts.queued.desk, parts.answers,
-            lambda: new_id(self._composition.entropy))
+            lambda: new_id(self._composition.entropy), adapter_named=parts.shelf.adapter_named)
         services.following = parts.answers
         services.queue = parts.queued.desk
         services.pairing = pairing

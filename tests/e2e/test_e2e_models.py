@@ -80,6 +80,15 @@ def test_an_adapter_beside_its_model(home, tmp_path):
         assert f"adapter for {MODEL_NAME}" in cli(node, "models").stdout
         shown = cli(node, "models", "info", "calm").stdout
         assert "LoRA" in shown and "chat template" not in shown
+        asked = "Write one sentence about the sea."
+        plain, with_it, again = (
+            say(node, "ask", "--local", *more, asked) for more in ((), ("--adapter", "calm"), ()))
+        assert (plain[0], with_it[0], again[0]) == (0, 0, 0)
+        assert plain[1]["text"] == again[1]["text"] != with_it[1]["text"]
+        code, refused = say(node, "ask", "--adapter", "wide", asked)
+        assert (code, refused["error"]["code"]) == (7, "model_missing")
+        assert "no adapter called wide" in refused["error"]["message"] and "calm" in refused["error"]["message"]
+        assert cli(node, "ask", "--adapter", "calm", "--on", "anybody", asked).returncode == 2
         assert say(node, "models", "use", "calm")[0] == 0
         code, listed = say(node, "models")
         assert [one["name"] for one in listed["items"] if one["default"]] == [MODEL_NAME, "calm"]
