@@ -86,7 +86,8 @@ class Acknowledged:
 
 @dataclass(frozen=True, slots=True)
 class PeerAhead:
-    """Command, sender: the peer has numbers that this outbox never gave; number on above this one, then open anew."""
+    """Command, sender: the peer has numbers that this outbox never sent, such as one that was put back from a copy;
+    number what it has not acknowledged on above this one, then open anew."""
 
     upto_seq: int
 
@@ -122,11 +123,14 @@ _S = MailState
 class MailSender:
     """Our side of one direction. Events: Queued, Received, PeerFinished, ChannelBroken, Tick."""
 
-    def __init__(self, *, acked_seq: int, last_seq: int) -> None:
-        """acked_seq: what the peer is known to have; last_seq: the newest number in the outbox."""
+    def __init__(self, *, acked_seq: int, last_seq: int, sent_seq: int | None = None) -> None:
+        """acked_seq: what the peer is known to have; last_seq: the newest number in the outbox; sent_seq: the newest
+        one that ever went into a stream, None for last_seq.
+        """
         self.state = _S.GREETING
         self._acked = acked_seq
         self._last = last_seq
+        self._once_sent = last_seq if sent_seq is None else max(sent_seq, acked_seq)
         self._sent = acked_seq  # the newest number handed to Load
         self._rewinds = 0
 
@@ -180,9 +184,9 @@ class MailSender:
 
     def _greeted(self, upto_seq: int) -> SenderCommands:
         """The peer's first word. It may know less than was acknowledged (it lost data): then what is gone becomes a
-        Gap.
+        Gap. What it has of numbers that were never sent are other messages: to go on would lose as many of ours.
         """
-        if upto_seq > self._last:
+        if upto_seq > self._once_sent:
             self.state = _S.OVER
             return (ResetChannel(), PeerAhead(upto_seq), MailOver("peer_ahead"))
         self.state = _S.FLOWING

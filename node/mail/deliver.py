@@ -21,6 +21,7 @@ from node.store import mail
 from node.store.connection import Connection
 from node.store.database import Database
 from node.store.mail import OutboxRow, OutboxState
+from protocol import limits
 from protocol.channel import FrameChannel
 from protocol.errors import ChannelClosed, ChannelError, DeadlinePassed, RemoteProtocolError
 from protocol.fields import Frame
@@ -33,9 +34,9 @@ __all__ = ["Deliverer"]
 log = logging.getLogger(__name__)
 
 ACK_TIMEOUT_S = 15.0
-IDLE_S = 3600.0
 RETRY_FIRST_S = 0.2
 RETRY_MOST_S = 60.0
+_MOST_AHEAD = limits.MAX_SEQ // 2
 
 OpenChannel = Callable[[str], Awaitable[FrameChannel]]
 """Opens a mail stream to a peer. Raises KithError or ChannelError when it cannot be reached."""
@@ -171,8 +172,8 @@ class _MailStream:
 
     async def run(self) -> None:
         """Send and be acknowledged until the stream or the peer's reachability ends."""
-        marks = await self._database.read(mail.marks, self._peer.peer_id)
-        machine = MailSender(acked_seq=marks.acked, last_seq=marks.allocated)
+        marks, sent = await self._database.read(_standing, self._peer.peer_id)
+        machine = MailSender(acked_seq=marks.acked, last_seq=marks.allocated, sent_seq=sent)
         events_in, events_out = trio.open_memory_channel[object](64)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._hear, machine, events_in)
@@ -184,17 +185,19 @@ class _MailStream:
             nursery.cancel_scope.cancel()
 
     async def _hear(self, machine: MailSender, events: trio.MemorySendChannel[object]) -> None:
-        """Frames of the peer as events; silence while it owes an acknowledgement breaks the stream."""
-        waited_for = -1
+        """Frames of the peer as events; silence for two waits on which it owes an acknowledgement breaks the stream.
+
+        What it owes is seen anew each time: a message may go out while nothing was owed yet."""
+        silent = 0
         while True:
             owes = machine.in_flight > 0 or machine.state.name == "GREETING"
             try:
-                frame = await self._channel.receive(deadline_s=ACK_TIMEOUT_S if owes else IDLE_S)
+                frame = await self._channel.receive(deadline_s=ACK_TIMEOUT_S)
             except DeadlinePassed:
-                if owes and waited_for == self.acknowledged:
+                silent = silent + 1 if owes else 0
+                if silent == 2:
                     await events.send(ChannelBroken())
                     return
-                waited_for = self.acknowledged
                 continue
             except ChannelClosed:
                 await events.send(PeerFinished())
@@ -204,6 +207,7 @@ class _MailStream:
                 await events.send(ChannelBroken())
                 return
             assert isinstance(frame, Frame)
+            silent = 0
             await events.send(Received(frame))
 
     async def _watch_outbox(self, last_seq: int, events: trio.MemorySendChannel[object]) -> None:
@@ -226,7 +230,7 @@ class _MailStream:
                 case Send(frame):
                     await self._channel.send(frame)
                 case PeerAhead(upto_seq):
-                    log.warning("%s has messages up to %d that this outbox never sent", self._peer.peer_id, upto_seq)
+                    await self._number_on(upto_seq)
                 case FinishSending():
                     await self._channel.finish()
                 case ResetChannel():
@@ -239,6 +243,14 @@ class _MailStream:
         rows = await self._database.read(
             mail.pending, self._peer.peer_id, after_seq=first_seq - 1, limit=last_seq - first_seq + 1
         )
+        queued = [row.seq for row in rows if row.state is OutboxState.QUEUED]
+
+        def mark_sent(tx: Connection) -> None:
+            for seq in queued:
+                mail.mark_sent(tx, self._peer.peer_id, seq)
+
+        if queued:  # before the first byte: what is not marked, the peer cannot have
+            await self._database.write(mark_sent)
         expected = first_seq
         for row in rows:
             if row.seq > expected:
@@ -247,14 +259,16 @@ class _MailStream:
             expected = row.seq + 1
         if expected <= last_seq:
             await self._channel.send(Gap(last_seq))
-        sent = [row.seq for row in rows if row.state is OutboxState.QUEUED]
 
-        def mark_sent(tx: Connection) -> None:
-            for seq in sent:
-                mail.mark_sent(tx, self._peer.peer_id, seq)
-
-        if sent:
-            await self._database.write(mark_sent)
+    async def _number_on(self, above_seq: int) -> None:
+        """The outbox was put back from a copy, and its numbers are given out a second time."""
+        if above_seq > _MOST_AHEAD:
+            log.warning("%s claims messages up to a number that nobody reaches", self._peer.peer_id)
+            return
+        moved = await self._database.write(mail.renumber, self._peer.peer_id, above_seq)
+        log.warning(
+            "%s has other messages up to %d of this node: %d that wait are numbered anew", self._peer.peer_id,
+            above_seq, moved)
 
     async def _send_row(self, row: OutboxRow) -> None:
         if row.state is OutboxState.EXPIRED:
@@ -290,6 +304,10 @@ class _MailStream:
             log.warning("the ledger entry of message %s stays open: %s", row.message_id, error.code)
         else:
             await clearance.close("delivered")
+
+
+def _standing(tx: Connection, peer_id: str) -> tuple[mail.Marks, int]:
+    return mail.marks(tx, peer_id), mail.sent(tx, peer_id)
 
 
 def _code_of(group: BaseExceptionGroup[Exception]) -> str:

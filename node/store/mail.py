@@ -14,7 +14,7 @@ from node.store.connection import Connection
 __all__ = [
     "INBOX_ROOM", "InboxRoom", "InboxRow", "Incoming", "Marks", "OutboxRow", "OutboxState", "Receipt", "acknowledge",
     "enqueue", "expire", "find", "give_up", "inbox", "is_full", "mark_read", "mark_sent", "marks", "outbox",
-    "peers_waiting", "pending", "receive", "skip", "waiting",
+    "peers_waiting", "pending", "receive", "renumber", "sent", "skip", "waiting",
 ]
 
 
@@ -144,8 +144,33 @@ def pending(tx: Connection, peer_id: str, *, after_seq: int = 0, limit: int = 64
     return [_outbox_row(row) for row in found]
 
 
+def sent(tx: Connection, peer_id: str) -> int:
+    """The newest number that may have gone into a stream: the peer can have no message of ours above it."""
+    row = tx.execute(
+        "SELECT seq FROM outbox WHERE peer_id = ? AND state <> 'queued' ORDER BY seq DESC LIMIT 1", (peer_id,),
+    ).fetchone()
+    return max(int(row[0]) if row else 0, marks(tx, peer_id).acked)
+
+
+def renumber(tx: Connection, peer_id: str, above_seq: int) -> int:
+    """Move what the peer has not acknowledged behind a number that it has already; how many messages. It has other ones
+    under these numbers: this outbox was put back from a copy. One that it has nevertheless it knows by its id.
+    """
+    known = marks(tx, peer_id)
+    step = above_seq - known.acked
+    if step <= 0:
+        return 0
+    rows = tx.execute("SELECT seq FROM outbox WHERE peer_id = ? AND seq > ?", (peer_id, known.acked)).fetchall()
+    for (seq,) in sorted(rows, reverse=True):  # from the top down, no number is there twice
+        tx.execute("UPDATE outbox SET seq = ? WHERE peer_id = ? AND seq = ?", (seq + step, peer_id, seq))
+    _ensure_marks(tx, peer_id)
+    tx.execute(
+        "UPDATE mail_marks SET allocated = allocated + ?, acked = ? WHERE peer_id = ?", (step, above_seq, peer_id))
+    return len(rows)
+
+
 def mark_sent(tx: Connection, peer_id: str, seq: int) -> None:
-    """Note that the message went into a stream; says nothing about arrival."""
+    """Note that the message goes into a stream; before it does. Says nothing about arrival."""
     tx.execute(
         "UPDATE outbox SET state = 'sent' WHERE peer_id = ? AND seq = ? AND state = 'queued'", (peer_id, seq),
     )

@@ -79,6 +79,14 @@ def test_the_receiver_has_numbers_that_were_never_given() -> None:
     assert play.machine.state is MailState.OVER
 
 
+def test_a_number_that_was_never_sent_is_another_message_at_the_receiver() -> None:
+    """An outbox put back from a copy gives the numbers out again; here 4 and 5 are new and the peer has old ones."""
+    machine = MailSender(acked_seq=2, last_seq=5, sent_seq=3)
+    Playbook(machine) >> Received(Ack(4)) << ResetChannel() << PeerAhead(4) << MailOver("peer_ahead") << None
+    machine = MailSender(acked_seq=2, last_seq=5, sent_seq=3)
+    Playbook(machine) >> Received(Ack(3)) << Acknowledged(3) << Load(4, 5) << None
+
+
 def test_the_window_is_never_exceeded() -> None:
     play = sender(last=WINDOW + 10) >> Received(Ack(0)) << Load(1, WINDOW) << None >> Queued(WINDOW + 20) << None
     play >> Received(Ack(3)) << Acknowledged(3) << Load(WINDOW + 1, WINDOW + 3) << None

@@ -187,6 +187,7 @@ async def test_an_acknowledgement_lost_in_a_crash_is_made_good(post: Post) -> No
     """Stored at the peer, unknown here: the next life learns it from the peer's first word, and closes the entry."""
     await post.put("only once")
     row = (await post.near.read(mail.outbox))[0]
+    await post.near.write(mail.mark_sent, BOB, row.seq)
     incoming = mail.Incoming(row.seq, row.message_id, row.kind, row.body, row.created_ms)
     await post.far.write(mail.receive, ALICE, incoming, 0)
     post.guard = await restarted(post.guard, post.near)
@@ -200,6 +201,72 @@ async def test_an_acknowledgement_lost_in_a_crash_is_made_good(post: Post) -> No
         with trio.fail_after(5):
             while await post.open_entries():
                 await trio.sleep(0.01)
+
+
+@pytest.mark.parametrize("fresh", [1, 3, 8])
+async def test_an_outbox_put_back_from_a_copy_loses_nothing_to_its_old_numbers(post: Post, fresh: int) -> None:
+    """The peer has five messages of a time that this outbox knows nothing of, one of which still waits here."""
+    await post.put("in both times")
+    known = (await post.near.read(mail.outbox))[0]
+    for seq in range(1, 6):
+        message_id = known.message_id if seq == 3 else f"{seq:032x}"
+        body = known.body if seq == 3 else f"old {seq}"
+        await post.far.write(mail.receive, ALICE, mail.Incoming(seq, message_id, known.kind, body, 0), 0)
+    new = [f"new {number}" for number in range(fresh)]
+    await post.put(*new)
+    async with running(post):
+        post.deliverer.peer_up(BOB)
+        await post.settled()
+    assert await post.inbox() == ["old 1", "old 2", "in both times", "old 4", "old 5", *new]
+    assert await post.states() == ["delivered"] * (1 + fresh)
+    assert await post.open_entries() == 0
+
+
+async def test_a_peer_that_claims_a_number_nobody_reaches_moves_nothing(post: Post) -> None:
+    async def boast(far: MemoryStream) -> None:
+        channel = post.guard.egress.channel(far)
+        await channel.send(Ack(limits.MAX_SEQ))
+
+    post.answer = boast
+    await post.put("one")
+    async with running(post):
+        post.deliverer.peer_up(BOB)
+        with trio.fail_after(10):
+            while len(post.streams) < 2:
+                await trio.sleep(0.01)
+    assert [row.seq for row in await post.near.read(mail.pending, BOB)] == [1]
+
+
+async def test_a_peer_that_falls_silent_after_an_idle_time_is_given_up(
+    post: Post, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its link still beats; only the mail stream is dead. The next message goes over a new one, minutes later at most.
+    """
+    monkeypatch.setattr("node.mail.deliver.ACK_TIMEOUT_S", 0.1)
+
+    async def greet_and_freeze(far: MemoryStream) -> None:
+        channel = post.guard.egress.channel(far)
+        await channel.send(Ack(0))
+        frame = await channel.receive(deadline_s=5)
+        assert isinstance(frame, Mail)
+        await post.far.write(
+            mail.receive, ALICE,
+            mail.Incoming(frame.seq, frame.message_id.hex(), frame.kind, frame.body, frame.sent_at_ms), 0)
+        await channel.send(Ack(frame.seq))
+        post.answer = post._receive
+        await trio.sleep_forever()
+
+    post.answer = greet_and_freeze
+    await post.put("one")
+    async with running(post):
+        post.deliverer.peer_up(BOB)
+        await post.settled()
+        await trio.sleep(0.3)  # nothing is owed for a while
+        assert len(post.streams) == 1
+        await post.put("two")
+        await post.settled()
+    assert await post.inbox() == ["one", "two"]
+    assert len(post.streams) == 2
 
 
 async def restarted(guard: GuardBench, database: Database) -> GuardBench:
