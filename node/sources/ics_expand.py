@@ -5,6 +5,7 @@ touches recurring-ical-events; TRANSP and STATUS are its callers' trap and are h
 who asks.
 """
 
+from calendar import isleap, monthrange
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -22,8 +23,11 @@ WINDOW_LIMIT = timedelta(days=800)
 """Longest window that is expanded: a rule may fire hourly for ever."""
 DAILY_LIMIT = 48
 """Most occurrences a day of one rule. Above it the rule is refused: expanding a rule by seconds takes all memory."""
+STEPS_LIMIT = 150_000
+"""Most occurrences from a rule's start to the window's end: they are gone through one by one. Hourly for 17 years."""
 EARLIEST_YEAR = 1900
 TITLE_LIMIT_CHARS = 300
+_WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _MARGIN = timedelta(days=2)
 """Whole days and floating times have no zone in the library's eyes: ask for more, then cut in UTC."""
 
@@ -35,10 +39,10 @@ def occurrences(series: icalendar.Calendar, window: Interval, zone: ZoneInfo, ca
     if end - start > WINDOW_LIMIT:
         raise ValueError(f"a window of {end - start} is above {WINDOW_LIMIT}")
     components = series.walk("VEVENT")
-    for component in components:
-        _check(component)
     found: list[Event] = []
     try:
+        for component in components:
+            _check(component, window, zone)
         if len(components) == 1 and _far_away(components[0], window, zone):
             return []
         for component in recurring_ical_events.of(series).between(start - _MARGIN, end + _MARGIN):
@@ -87,19 +91,29 @@ def _far_away(component: Any, window: Interval, zone: ZoneInfo) -> bool:
     return max(_utc(first, zone), _utc(last, zone)) < window[0] - _MARGIN
 
 
-def _check(component: Any) -> None:
-    """Raises BrokenSource for properties the parser could not read and for rules that would never end."""
+def _check(component: Any, window: Interval, zone: ZoneInfo) -> None:
+    """Raises BrokenSource for properties the parser could not read, and for rules that the library would follow for
+    ever, or for so long that nobody waits for it."""
     for name, reason in component.errors:
         if name in {"DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "RECURRENCE-ID"}:
             raise BrokenSource(f"{name} cannot be read ({str(reason)[:80]})")
     if "DTSTART" not in component:
         raise BrokenSource("an event has no start")
+    if isinstance(component["DTSTART"], list):
+        raise BrokenSource("an event has several starts")
     if component["DTSTART"].dt.year < EARLIEST_YEAR:
         raise BrokenSource(f"an event starts before {EARLIEST_YEAR}")
     rules = component.get("RRULE", [])
     for rule in rules if isinstance(rules, list) else [rules]:
+        if min(map(int, rule.get("INTERVAL", [1])), default=1) < 1:
+            raise BrokenSource("a rule never moves on")    # the library would look for its next occurrence for ever
         if _daily_rate(rule) > DAILY_LIMIT:
             raise BrokenSource("a rule repeats more than every half hour")
+        days = (window[1] + _MARGIN - _utc(component["DTSTART"].dt, zone)) / timedelta(days=1)
+        if _daily_rate(rule) * days > STEPS_LIMIT:
+            raise BrokenSource("a rule has repeated too often since its start")
+        if not _happens(rule):
+            raise BrokenSource("a rule names days that there are not")
 
 
 def _daily_rate(rule: Any) -> float:
@@ -118,6 +132,28 @@ def _daily_rate(rule: Any) -> float:
             return 24 / interval * minutes * seconds
         case _:
             return float(hours * minutes * seconds)
+
+
+def _happens(rule: Any) -> bool:
+    """Whether any day fits the rule's days and months. One that there is not, such as 30 February, is looked for
+    until the year 9999: only by years that is soon done."""
+    if str(rule.get("FREQ", [""])[0]).upper() == "YEARLY":
+        return True
+    months, month_days, year_days = (
+        frozenset(map(int, rule.get(name, []))) for name in ("BYMONTH", "BYMONTHDAY", "BYYEARDAY"))
+    weekdays = frozenset(str(name)[-2:].upper() for name in rule.get("BYDAY", []))
+    if not (months or month_days or year_days):
+        return True
+    first, last = date(2000, 1, 1).toordinal(), date(2028, 1, 1).toordinal()    # every weekday on every day of a year
+    for day in map(date.fromordinal, range(first, last)):
+        in_month, in_year = monthrange(day.year, day.month)[1], 365 + isleap(day.year)
+        of_year = day.timetuple().tm_yday
+        if (not months or day.month in months) \
+                and (not month_days or month_days & {day.day, day.day - in_month - 1}) \
+                and (not year_days or year_days & {of_year, of_year - in_year - 1}) \
+                and (not weekdays or _WEEKDAYS[day.weekday()] in weekdays):
+            return True
+    return False
 
 
 def _event(component: Any, zone: ZoneInfo, calendar: str) -> Event:

@@ -290,6 +290,15 @@ GOOD = event("UID:ok", "SUMMARY:ok", "DTSTART:20260310T100000Z", "DTEND:20260310
             "RRULE:FREQ=DAILY;BYHOUR=1,2,3;BYMINUTE=" + ",".join(map(str, range(60))),
         ),
         event("UID:b", "SUMMARY:bad", "DTSTART:00010101T000000Z", "RRULE:FREQ=DAILY"),
+        event("UID:b", "SUMMARY:bad", "DTSTART:20260310T100000Z", "DTSTART:20260311T100000Z"),
+        # each of these the library follows for ever, or for minutes: whoever sends a calendar must not hold it up
+        event("UID:b", "SUMMARY:bad", "DTSTART:20260301T100000Z", "RRULE:FREQ=DAILY;INTERVAL=0"),
+        event("UID:b", "SUMMARY:bad", "DTSTART:20260301T100000Z", "RRULE:FREQ=DAILY;INTERVAL=-1"),
+        event("UID:b", "SUMMARY:bad", "DTSTART:20260301T100000Z", "RRULE:FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30"),
+        event("UID:b", "SUMMARY:bad", "DTSTART:20260301T100000Z", "RRULE:FREQ=HOURLY;BYMONTH=4,6;BYMONTHDAY=31"),
+        event("UID:b", "SUMMARY:bad", "DTSTART:20260301T100000Z", "RRULE:FREQ=DAILY;BYMONTH=3;BYYEARDAY=1,-1"),
+        event("UID:b", "SUMMARY:bad", "DTSTART:19000301T100000Z", "RRULE:FREQ=HOURLY"),
+        event("UID:b", "SUMMARY:bad", "DTSTART:19000301T100000Z", "RRULE:FREQ=HOURLY;BYMINUTE=0,30;COUNT=999999999"),
     ],
 )
 def test_one_bad_event_never_hides_the_others(tmp_path: Path, bad: str) -> None:
@@ -297,6 +306,20 @@ def test_one_bad_event_never_hides_the_others(tmp_path: Path, bad: str) -> None:
     assert [each.title for each in calendars.events(days(date(2026, 3, 10)))] == ["ok"]
     [problem] = calendars.problems()
     assert problem.source == "owner.ics"
+
+
+@pytest.mark.parametrize(("start", "rule", "day"), [
+    ("20240229T100000Z", "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=29", date(2028, 2, 29)),
+    ("20240229T100000Z", "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=-1", date(2027, 2, 28)),
+    ("20260213T100000Z", "FREQ=DAILY;BYMONTHDAY=13;BYDAY=FR", date(2026, 11, 13)),
+    ("20251231T100000Z", "FREQ=MONTHLY;BYMONTH=12;BYMONTHDAY=31", date(2026, 12, 31)),
+    ("20251231T100000Z", "FREQ=DAILY;BYYEARDAY=-1", date(2026, 12, 31)),
+    ("19000301T100000Z", "FREQ=DAILY", date(2026, 3, 10)),
+])
+def test_control_rare_and_old_rules_are_followed(tmp_path: Path, start: str, rule: str, day: date) -> None:
+    calendars = opened(tmp_path, calendar(event("UID:r", "SUMMARY:rare", f"DTSTART:{start}", f"RRULE:{rule}")))
+    assert [each.title for each in calendars.events(days(day))] == ["rare"]
+    assert calendars.problems() == []
 
 
 @pytest.mark.parametrize(
