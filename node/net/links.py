@@ -30,6 +30,7 @@ __all__ = ["Links"]
 _log = logging.getLogger(__name__)
 _STEADY_S = 5.0
 _MAX_HINTS = 4
+_HINT_PAUSE_S = 1.0  # whoever is on the local network can invent one; each new one means calls
 _MAX_ADDRESSES = 16
 _PROBE_PAUSE_S = 0.1  # a peer drops a link that brings more than 50 frames a second
 
@@ -39,7 +40,9 @@ class _Peer:
 
     def __init__(self, peer_id: str, backoff: Backoff) -> None:
         self.peer_id = peer_id
-        self.addresses: tuple[str, ...] = ()
+        self.known: tuple[str, ...] = ()
+        self.hinted: tuple[str, ...] = ()
+        self.hinted_s = -_HINT_PAUSE_S
         self.backoff = backoff
         self.links: list[Link] = []
         self.greeted: dict[Link, PeerUp] = {}
@@ -51,6 +54,11 @@ class _Peer:
         self.probed_s = -_PROBE_PAUSE_S
         self.failure = ""
         self.scope = trio.CancelScope()
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where it is called: hints first, they are newer."""
+        return tuple(dict.fromkeys((*self.hinted, *self.known)))[:_MAX_ADDRESSES]
 
     def wake(self) -> None:
         self.changed.set()
@@ -101,20 +109,24 @@ class Links:
         peer = self._peers.get(peer_id)
         if peer is None:
             peer = self._peers[peer_id] = _Peer(peer_id, Backoff(self._entropy, self._timing))
-            peer.addresses = tuple(addresses)
+            peer.known = tuple(addresses)
             if self._nursery is not None:
                 self._nursery.start_soon(self._keep, peer)
         elif peer.addresses != tuple(addresses):
-            peer.addresses = tuple(addresses)
+            peer.known, peer.hinted = tuple(addresses), ()
             self.wake(peer_id)
 
     def hint(self, peer_id: str, addresses: Sequence[str]) -> None:
-        """A known peer may be at these addresses now: they are tried with the others until it is known anew."""
+        """A known peer may be at these addresses now: they are tried with the others until it is known anew, or there
+        is another hint. Nobody vouches for one: it drives out no more than the last one, and one a second is
+        enough."""
         peer = self._peers.get(peer_id)
-        if peer is not None and not set(addresses) <= set(peer.addresses):
-            peer.addresses = tuple(dict.fromkeys((*addresses[:_MAX_HINTS], *peer.addresses)))[:_MAX_ADDRESSES]
-            if peer.present is None:
-                self.wake(peer_id)
+        now_s = trio.current_time()
+        if peer is None or set(addresses) <= set(peer.addresses) or now_s < peer.hinted_s + _HINT_PAUSE_S:
+            return
+        peer.hinted, peer.hinted_s = tuple(addresses[:_MAX_HINTS]), now_s
+        if peer.present is None:
+            self.wake(peer_id)
 
     async def forget(self, peer_id: str) -> None:
         """End the link for good, telling the peer; it is not called again. Fine for a peer nobody knows."""

@@ -1,6 +1,7 @@
 """This machine's addresses change: connections from an address that is gone are dropped at once, hints are tried."""
 
 import trio
+import trio.testing
 from linknode import LinkNode
 from netpair import echoes, know_each_other, linked_pair, make, serving, until
 
@@ -52,6 +53,28 @@ async def test_hints_are_few_and_only_for_peers_that_are_known() -> None:
     for number in range(40):
         node.links.hint("bea", [f"/ip4/10.0.{number}.{place}/tcp/1" for place in range(40)])
     assert len(node.links.addresses("bea")) <= 16
+
+
+async def test_invented_hints_do_not_drive_a_known_address_out(autojump_clock: trio.testing.MockClock) -> None:
+    """Whoever heard a peer announce itself can say the same with other addresses, again and again."""
+    node = LinkNode("near")
+    node.links.know("bea", ["/ip4/10.0.0.9/tcp/1"])
+    heard = set()
+    for number in range(40):
+        node.links.hint("bea", [f"/ip4/10.0.{number}.{place}/tcp/1" for place in range(4)])
+        assert "/ip4/10.0.0.9/tcp/1" in node.links.addresses("bea")
+        heard.add(node.links.addresses("bea"))
+        await trio.sleep(0.1)
+    assert len(heard) == 4  # one a second
+
+
+async def test_known_anew_a_peer_is_called_at_no_hint_any_more() -> None:
+    node = LinkNode("near")
+    node.links.know("bea", ["/ip4/10.0.0.9/tcp/1"])
+    node.links.hint("bea", ["/ip4/10.0.0.7/tcp/1"])
+    assert list(node.links.addresses("bea")) == ["/ip4/10.0.0.7/tcp/1", "/ip4/10.0.0.9/tcp/1"]
+    node.links.know("bea", ["/ip4/10.0.0.9/tcp/1"])
+    assert list(node.links.addresses("bea")) == ["/ip4/10.0.0.9/tcp/1"]
 
 
 async def test_a_stranger_that_is_met_at_many_addresses_is_connected_once_and_stays_so() -> None:
