@@ -330,7 +330,6 @@ class Network:
     async def _answer_call(self, stream: PeerStream) -> None:
         if not await self.guest.answer(stream):
             return
-        self.guest.called += 1
         try:
             await self._running().accept_circuit(stream)
         finally:

@@ -59,7 +59,9 @@ class Puncher:
         """One try from the side that was called; whether a direct connection came of it. Never raises for what the
         peer does. open_stream: on the relayed connection."""
         ours = self._worth_telling()
-        if not ours or peer_id in self._busy:
+        if peer_id in self._busy:
+            return False  # a try is under way, and says itself what came of it
+        if not ours:
             self.problems[peer_id] = "no other node has told yet where it sees this one"
             return False
         self._busy.add(peer_id)

@@ -135,7 +135,8 @@ class RelayGuest:
         return stream
 
     async def answer(self, stream: PeerStream) -> bool:
-        """Look at a call that a relay brings; whether it was taken: then the peer's handshake follows on the stream.
+        """Look at a call that a relay brings; whether it was taken: then the peer's handshake follows on the stream,
+        and the caller takes it off `called` at its end.
 
         Taken only from a relay that keeps a place for this node, for a peer that may connect, within limits. Raises
         ProtocolError when the relay's stream breaks.
@@ -150,5 +151,12 @@ class RelayGuest:
         except WireError as error:
             _log.info("a call through %s was refused: %s", stream.peer_id, reason_of(error))
             status = Status.MALFORMED_MESSAGE
-        await delimited.send(stream, encode_stop_reply(status))
-        return status is Status.OK
+        taken = status is Status.OK
+        self.called += taken  # before anything is waited for: calls that come at one moment count each other
+        told = False
+        try:
+            await delimited.send(stream, encode_stop_reply(status))
+            told = True
+        finally:
+            self.called -= taken and not told
+        return taken
