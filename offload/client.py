@@ -115,6 +115,10 @@ async def ask_peer(
     except RemoteProtocolError as error:
         await channel.reset()
         raise AnswerBroken(f"it broke the protocol ({error.code})", run.resume) from error
+    except BaseException:   # whoever took the answer failed: nobody reads on, so nobody is to compute on
+        with trio.CancelScope(shield=True):
+            await channel.reset()
+        raise
     match outcome:
         case Completed(finish_reason, token_count, model_digest, usage):
             text = run.resume.text

@@ -195,9 +195,13 @@ class _Giving:
                     continue
                 assert isinstance(frame, Frame)
                 self._machine.handle(Received(frame), trio.current_time())
+        except RemoteProtocolError as error:
+            log.info("a copy for %s ended: %s", self.peer_id, error.code)
+            self._peer_left.cancel()    # the machine is over by now, and says nothing more
+            return
         except ChannelClosed:
             event: object = PeerFinished()
-        except (ChannelLost, RemoteProtocolError):
+        except ChannelLost:
             event = ChannelBroken()
         for command in self._machine.handle(event, trio.current_time()):
             if isinstance(command, StopGiving):

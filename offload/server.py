@@ -43,6 +43,7 @@ from protocol.inference import (
     ProgressState,
     ProposeCall,
     ProviderMachine,
+    ProviderState,
     RefusalCode,
     Report,
     Serve,
@@ -380,6 +381,8 @@ class _Session:
 
     async def _feed(self, event: object) -> None:
         async with self._lock:
+            if self._machine.state is ProviderState.FAILED:
+                return  # the peer broke the rules while this waited for its turn; whoever heard it ends the session
             for command in self._machine.handle(event, trio.current_time()):
                 match command:
                     case Serve(request):

@@ -296,6 +296,33 @@ async def test_a_cancelled_asker_stops_the_provider(autojump_clock):
     assert pair.engine.produced <= 12
 
 
+async def test_a_reader_that_fails_stops_the_provider(autojump_clock):
+    """Its disk is full, say: nobody reads on, so nobody is to compute, and be paid, for it."""
+    pair = Pair([Started(1, 0, DIGEST), *[item for n in range(1000) for item in (Piece(f"{n} ", (n,)), 0.1)]])
+
+    async def fail(text):
+        raise OSError("no space")
+
+    with pytest.RaisesGroup(OSError):
+        await pair.ask(on_text=fail)
+    assert pair.engine.produced <= 4
+    assert pair.server.active == 0
+
+
+async def test_a_frame_out_of_turn_in_the_middle_of_output_never_raises_out_of_the_server():
+    """Whatever task is about to speak at that moment: it meets a machine that has failed."""
+    for _ in range(60):
+        pair = Pair([Started(1, 0, DIGEST), *[Piece(f"{n} ", (n,)) for n in range(40)]])
+        asked = request()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(pair.server.serve, pair.far)
+            await pair.near.send_cleared(asked, TestClearance(content_texts(asked)))
+            for _ in range(3):
+                await pair.near.receive(deadline_s=5)
+            await pair.near.send_cleared(asked, TestClearance(content_texts(asked)))
+        assert pair.server.active == 0
+
+
 async def test_an_asker_that_dies_stops_the_provider(autojump_clock):
     pair = Pair([Started(1, 0, DIGEST), *[item for n in range(1000) for item in (Piece(f"{n} ", (n,)), 0.1)]])
     async with trio.open_nursery() as nursery:

@@ -349,6 +349,22 @@ async def test_more_copies_than_one_peer_may_have(tmp_path, nursery, jumping) ->
     assert copied[0].part.read_bytes() == FILE
 
 
+async def test_a_copier_that_speaks_out_of_turn_gets_no_more_and_has_nothing_read_for_it(nursery, jumping) -> None:
+    """The machine is over by its second request: without an end of the reading a whole file would be read for nobody.
+    """
+    pair = Pair(nursery)
+    channel = await pair.open()
+    request = ModelRequest(bytes(16), DIGEST, 0)
+    await channel.send(request)
+    assert isinstance(await channel.receive(deadline_s=5), ModelOffer)
+    await channel.send(request)
+    await trio.sleep(1)
+    assert pair.server.active == 0
+    assert pair.shelf.opened[0].reads <= 2
+    assert pair.shelf.opened[0].closed == 1
+    assert pair.refusals == []
+
+
 async def test_a_copier_that_reads_nothing_is_given_up(nursery, jumping) -> None:
     pair = Pair(nursery)
     channel = await pair.open()
