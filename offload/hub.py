@@ -5,6 +5,7 @@ where models are kept.
 """
 
 import os
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from offload.model_folder import require_room
 
 __all__ = ["Fetched", "fetch_model"]
 
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _SILENCE_S = 180.0      # several timeouts and retries of the HTTP library
 
 OnProgress = Callable[[str, int, int], Awaitable[None]]
@@ -62,7 +64,7 @@ async def fetch_model(
         if not isinstance(listing, HubListing):
             raise HubError("The process that talks to the hub answered out of turn.")
         file = choose_file(reference, listing.files, _memory_bytes())
-        if len(file.sha256) != 64 or file.size_bytes <= 0:
+        if not _SHA256.fullmatch(file.sha256) or file.size_bytes <= 0:     # it becomes part of a path
             raise HubMismatch(f"The hub names no size or checksum for {file.name}, so it is not fetched.")
         part = folder / f".{file.sha256}.part"
         await trio.to_thread.run_sync(require_room, folder, file.size_bytes - _size_of(part))

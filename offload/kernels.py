@@ -8,6 +8,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import json
+import logging
 import signal
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from offload.child.process import Death
 
 __all__ = ["KernelVerdict"]
 
+_log = logging.getLogger(__name__)
 _OF_THE_CPU = frozenset({signal.SIGILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGABRT})
 
 
@@ -38,11 +40,17 @@ class KernelVerdict:
             return False
         self._deadly.add(self._key())
         if self._path is not None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = self._path.with_name(f"{self._path.name}.unfinished")
-            unfinished.write_text(json.dumps(sorted(self._deadly)), encoding="utf-8")
-            unfinished.replace(self._path)
+            try:
+                self._remember(self._path)
+            except OSError as error:    # a full disk: it is found out again at the next start
+                _log.warning("the CPU's verdict on the fast kernels is not remembered: %s", error.strerror)
         return True
+
+    def _remember(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_name(f"{path.name}.unfinished")
+        unfinished.write_text(json.dumps(sorted(self._deadly)), encoding="utf-8")
+        unfinished.replace(path)
 
     def _key(self) -> str:
         if self._build is None:

@@ -230,6 +230,15 @@ def test_only_a_fault_of_the_cpu_is_blamed_on_the_kernels(tmp_path: Path) -> Non
     assert KernelVerdict(path).fast
 
 
+def test_a_verdict_that_cannot_be_written_down_holds_all_the_same(tmp_path: Path) -> None:
+    """Its supervisor asks for it at a death: an error there would end the node."""
+    in_the_way = tmp_path / "cache"
+    in_the_way.write_text("a file where the folder should be")
+    verdict = KernelVerdict(in_the_way / "kernels.json")
+    assert verdict.blame(Death(-signal.SIGILL, wanted=False))
+    assert not verdict.fast
+
+
 async def test_a_decode_that_does_not_end_is_seen_in_health(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It answers pings and has an answer at work, so only the count of decodes tells."""
     monkeypatch.setattr(model_host, "_PING_EVERY_S", 0.05)

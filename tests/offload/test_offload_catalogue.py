@@ -60,6 +60,16 @@ def test_a_file_is_hashed_again_only_when_it_changed(tmp_path: Path, monkeypatch
     assert len(hashed) == 3
 
 
+def test_a_disk_that_keeps_no_digests_takes_no_model_away(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    put(mine, "a.gguf", b"aa")
+    in_the_way = put(tmp_path, "cache", b"a file where the folder should be")
+    catalogue = Catalogue([mine], in_the_way / "digests.json")
+    assert [model.path.name for model in catalogue.scan()] == ["a.gguf"]
+    put(mine, "b.gguf", b"bb")
+    assert [model.path.name for model in catalogue.scan()] == ["a.gguf", "b.gguf"]
+
+
 def test_a_record_names_the_model_and_tells_when_the_file_changed(tmp_path: Path) -> None:
     path = put(tmp_path, "a.gguf", b"aa")
     record = Record(
