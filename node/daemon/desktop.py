@@ -49,7 +49,8 @@ class DesktopNotices:
             more = self._got.statistics().current_buffer_used
             for _ in range(more):
                 await self._got.receive()
-            await self._show(text if not more else f"{more + 1} queued requests have news. See them with: kith queue")
+            several = f"{more + 1} things have news. See them with: kith queue, kith reminders"
+            await self._show(several if more else text)
             await trio.sleep(QUIET_S)
 
     async def _show(self, text: str) -> None:

@@ -59,7 +59,11 @@ class Mapping:
         listening = self._networking.addresses()
         if self._networking.mode != "online" or not listening:
             return None
-        found = await trio.to_thread.run_sync(self._find)
+        try:
+            found = await trio.to_thread.run_sync(self._find)
+        except OSError as error:
+            log.info("the default gateway cannot be looked for: %s", error.strerror)
+            found = None
         if found is None:
             self.state = "was not found: this machine has no default gateway"
             return None

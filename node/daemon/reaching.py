@@ -129,7 +129,10 @@ class Reaching:
     def hear(self, event: NetEvent) -> None:
         """A fact of the network, after the roster took it."""
         match event:
-            case LinkUp() | LinkDown() | GrantReceived():
+            case LinkUp() | GrantReceived():
+                self.use_relays()
+            case LinkDown(peer_id):
+                self._newest.pop(peer_id, None)  # after its clock was put right, a peer begins with a smaller number
                 self.use_relays()
             case Rerouted(peer_id, address, dialled):
                 self._roster.rerouted(event)
@@ -204,10 +207,11 @@ class Reaching:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep peers told and note what they tell, until cancelled."""
         task_status.started()
+        looking = Persevering("looking at the addresses of this node")
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._note)
             while True:
-                await self._look()
+                await looking.attempt(self._look)
                 await trio.sleep(LOOK_EVERY_S)
 
     async def _look(self) -> None:

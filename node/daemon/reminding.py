@@ -74,6 +74,7 @@ class Reminding:
         self._publish = publish
         self._notice = notice
         self._changed = trio.Event()
+        self._next_wait_s = RETRY_S
 
     # -- telling --
 
@@ -82,12 +83,15 @@ class Reminding:
         telling = Persevering("telling reminders")
         while True:
             self._changed = trio.Event()
-            wait_s = RETRY_S
-            await telling.attempt(self._tell_due)
-            with trio.move_on_after(RETRY_S):
-                wait_s = await self._wait_s()
-            with trio.move_on_after(wait_s):
+            self._next_wait_s = RETRY_S     # stays so when something fails: what is due would be due again at once
+            await telling.attempt(self._look)
+            with trio.move_on_after(self._next_wait_s):
                 await self._changed.wait()
+
+    async def _look(self) -> None:
+        await self._tell_due()
+        with trio.move_on_after(RETRY_S):
+            self._next_wait_s = await self._wait_s()
 
     async def _tell_due(self) -> None:
         now = self._clock.now()

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import trio
 
-from node.daemon.persevering import in_words
+from node.daemon.persevering import Persevering, in_words
 from node.store import settings
 from node.store.database import Database
 from offload.errors import OffloadError
@@ -112,11 +112,12 @@ class SpotChecks:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Check what was noted while the engine has nothing to do, until cancelled."""
         task_status.started()
+        checking = Persevering("keeping what a spot check found")
         while True:
             await trio.sleep(LOOK_EVERY_S)
             ahead = self._ahead()
             if self._samples and not ahead.running and not ahead.queued and not self._on_battery():
-                await self.check_one()
+                await checking.attempt(self.check_one)
 
     async def check_one(self) -> Verdict | None:
         """Check the first sample that is due; None when there is none, or it could not be checked."""

@@ -174,10 +174,17 @@ class IntentQueue:
             intent = await self._database.read(intents.get, intent_id)
             if intent is not None and intent.state is _S.RUNNING:  # what came of its run could not be written down
                 intent = await self._move(intent_id, _S.WAITING, "it could not be written down")
-            able = intent is not None and intent.state is _S.WAITING and await self._upgrader.can_run(intent)
+            able = intent is not None and intent.state is _S.WAITING and await self._can_run(intent)
         except KithError as error:
             log.warning("a queued request cannot be looked at: %s", error.code)
         self._post(Found(intent_id, able))
+
+    async def _can_run(self, intent: Intent) -> bool:
+        try:
+            return await self._upgrader.can_run(intent)
+        except Exception as error:  # one request's bug must not end the queue
+            log.error("looking for a place for a queued request failed: %s", type(error).__name__, exc_info=error)
+            return False
 
     async def _run_one(self, intent_id: str) -> None:
         again = True

@@ -59,7 +59,7 @@ async def test_an_answer_and_a_question_are_told_without_a_word_of_them(
         teller.intent_changed(intent(state))
     await trio.sleep(60)
     shown = (tmp_path / "record").read_text()
-    assert "A better answer has come" in shown or "queued requests have news" in shown
+    assert "A better answer has come" in shown or "things have news. See them with: kith queue, kith reminders" in shown
     assert [event["state"] for event in got if event["event"] == "intent"] == list(IntentState)
     for text in (shown, str(got)):
         assert "Dana" not in text

@@ -190,6 +190,24 @@ async def test_a_circuit_is_entered_before_it_is_carried_and_counted_as_an_opaqu
     assert house.accounts.last.outcome == "end"
 
 
+async def test_a_peer_whose_clock_was_put_back_is_heard_again_once_it_has_come_anew(
+    house: House, nursery: trio.Nursery,
+) -> None:
+    await running(house, nursery)
+    house.up(BEA, "mail")
+    house.hear(told_by(BEA_SEED, 4_000_000_000_000, OLD))  # by a clock of the year 2096
+    house.hear(told_by(BEA_SEED, 1_800_000_000_000, NEW))  # on the same link: an old list that comes late
+    house.hear(LinkDown(BEA, "lost"))
+    house.up(BEA, "mail")
+    house.hear(told_by(BEA_SEED, 1_800_000_000_000, NEW))
+
+    async def known() -> bool:
+        return NEW in await house.addresses_of(BEA)
+
+    await until(known)
+    nursery.cancel_scope.cancel()
+
+
 async def test_relays_are_the_present_peers_that_grant_it(house: House) -> None:
     house.up(CARA, "mail")
     assert house.net.relays[-1] == []

@@ -12,7 +12,7 @@ import trio
 from node.agent.tools.reminders import KeptReminder
 from node.daemon import reminding
 from node.daemon.reminding import QuietHours, Reminding
-from node.errors import UsageError
+from node.errors import StorageError, UsageError
 from node.store.database import Database
 from node.store.schema import KITH
 
@@ -100,6 +100,29 @@ async def test_quiet_hours_hold_it_back_and_it_is_told_when_they_end(
     await trio.sleep(11 * 60)
     assert [(name, missed) for _, name, missed in house.events] == [("a", True)]
     assert house.events[0][0] >= datetime(2026, 3, 18, 10, 0, tzinfo=UTC)
+    nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("failing", ["write", "read"])
+async def test_a_disk_that_fails_ends_nothing_and_is_not_asked_without_pause(
+    house: House, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, failing: str,
+) -> None:
+    await house.put("a", timedelta(minutes=1))
+    original, failed = getattr(house.database, failing), 0
+
+    async def fail(*args: Any, **kwargs: Any) -> Any:
+        nonlocal failed
+        if house.clock.now() > START + timedelta(minutes=10):
+            return await original(*args, **kwargs)
+        failed += 1
+        await trio.lowlevel.checkpoint()
+        raise StorageError("The disk is full.")
+
+    setattr(house.database, failing, fail)
+    nursery.start_soon(house.reminding.run)
+    await trio.sleep(3600)
+    assert [(name, missed) for _, name, missed in house.events] == [("a", True)]
+    assert 0 < failed <= 10 * 60 / reminding.RETRY_S + 1
     nursery.cancel_scope.cancel()
 
 

@@ -9,6 +9,7 @@ import pytest
 import trio
 
 from node.daemon.spot_checks import FIRST_CHECKS, FIRST_PAUSE_S, PAUSE_S, SpotChecks
+from node.errors import StorageError
 from node.store.database import Database
 from node.store.schema import KITH
 from offload.errors import NoModel
@@ -108,6 +109,24 @@ async def test_without_the_same_model_or_with_one_that_fails_nothing_is_said(ben
     bench.checks.note("cara", DIGEST, REQUEST, IDS)
     assert await bench.checks.check_one() is None
     assert bench.doubts == {} and bench.told == []
+
+
+async def test_a_disk_that_keeps_no_verdict_ends_nothing(
+    bench: Bench, autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def full(*args: Any) -> None:
+        raise StorageError("The disk is full.")
+
+    monkeypatch.setattr(bench.checks._database, "write", full)
+    bench.loss = 0.3
+    async with trio.open_nursery() as nursery:
+        await nursery.start(bench.checks.run)
+        for _ in range(2):
+            bench.checks.note(BOB, DIGEST, REQUEST, IDS)
+            await trio.sleep(FIRST_PAUSE_S + 10)
+        nursery.cancel_scope.cancel()
+    assert len(bench.scored) == 2
+    assert bench.doubts[BOB]  # it holds all the same, in this life of the node
 
 
 async def test_it_happens_when_idle_and_seldom(bench: Bench, autojump_clock: trio.testing.MockClock) -> None:

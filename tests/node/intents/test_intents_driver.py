@@ -288,6 +288,24 @@ async def test_a_disk_that_fails_for_a_while_loses_nothing(bench: Making, autoju
         assert await made.texts() == ["better"]
 
 
+async def test_a_bug_on_the_way_to_a_place_ends_nothing(bench: Making, autojump_clock: MockClock) -> None:
+    made = bench(answer())
+    can_run, bugs = made.upgrader.can_run, 2
+
+    async def failing(intent: Intent) -> bool:
+        nonlocal bugs
+        if bugs:
+            bugs -= 1
+            raise ValueError("a bug, or an engine's own error")
+        return await can_run(intent)
+
+    made.upgrader.can_run = failing  # type: ignore[method-assign]
+    async with made.running() as queue:
+        await queue.add(new())
+        await made.until("done")
+        assert bugs == 0
+
+
 async def test_the_same_key_is_one_request_and_there_is_an_end_to_waiting(
     bench: Making, autojump_clock: MockClock
 ) -> None:
