@@ -106,10 +106,11 @@ class Pairing:
             raise PairingError("A pairing window is open already.", hint="Finish or stop the other: kith pair")
         self._paired, arrivals = trio.open_memory_channel[Peer](1)
         self._emit = emit
-        added = await self._open_lan(emit)
-        self._gate.open_pairing()
+        added: list[str] = []
         kept = False
         try:
+            await self._open_lan(added, emit)
+            self._gate.open_pairing()
             opened = await self._driver.open_window(level)
             self._tries_left = opened.tries_left
             remaining_s = max(0.0, (opened.expires_ms - to_ms(self._clock.now())) / 1000)
@@ -128,10 +129,12 @@ class Pairing:
             await _tell_paired(peer, emit)
         finally:
             self._paired = self._emit = None
+            self._gate.close_pairing()  # first: a disk that fails may not leave it open
             with trio.CancelScope(shield=True):
-                await self._driver.close_window()
-                self._gate.close_pairing()
-                await self._settle_lan(added, kept=kept)
+                try:
+                    await self._driver.close_window()
+                finally:
+                    await self._settle_lan(added, kept=kept)
 
     async def _next(self, arrivals: trio.MemoryReceiveChannel[Peer]) -> Peer | None:
         """The peer that paired; None once the code is used up and nobody is in the middle of pairing."""
@@ -226,9 +229,8 @@ class Pairing:
 
     # -- the local network during a window --
 
-    async def _open_lan(self, emit: Emit) -> list[str]:
-        """Listen on the local network's addresses for the window; those that could be added come back."""
-        added = []
+    async def _open_lan(self, added: list[str], emit: Emit) -> None:
+        """Listen on the local network's addresses for the window; added gets those that could be added."""
         present = set(self._networking.addresses())
         for address in self._lan():
             if address in present:
@@ -237,7 +239,6 @@ class Pairing:
                 added.append(await self._networking.add_listener(address))
             except KithError as error:
                 await emit({"event": "status", "text": f"Not listening on {address}: {error.text}"})
-        return added
 
     async def _settle_lan(self, added: Sequence[str], *, kept: bool) -> None:
         if kept:

@@ -12,7 +12,8 @@ from pairing_node import PairingNode, channels, open_node
 
 from node.daemon import pairing
 from node.daemon.pairing import TICK_EVERY_S, Pairing
-from node.errors import PairingRefused, PeerUnreachable
+from node.errors import PairingRefused, PeerUnreachable, StorageError
+from node.identity.trust import Trust
 from node.net.gate import Gate
 from node.store.peers import Peer
 from protocol import limits
@@ -175,6 +176,63 @@ async def longest_silence_s(home: Side, clock: trio.testing.MockClock, monkeypat
     assert home.last() == "expired"
     assert home.heard[-1][0] - home.heard[0][0] == pytest.approx(limits.PAIRING_WINDOW_S, abs=5)
     return max(home.silences_s())
+
+
+async def test_an_owner_who_leaves_while_the_window_opens_leaves_nothing_behind(home: Side) -> None:
+    lan = ["/ip4/192.168.1.7/tcp/4001", "/ip4/192.168.1.8/tcp/4001"]
+    removed: list[str] = []
+
+    async def add(address: str) -> str:
+        await trio.lowlevel.checkpoint()
+        if address == lan[1]:
+            raise PeerUnreachable("It is in use.")
+        return address
+
+    async def remove(address: str) -> None:
+        await trio.lowlevel.checkpoint()
+        removed.append(address)
+
+    async def gone(event: Mapping[str, Any]) -> None:
+        raise trio.BrokenResourceError("nobody listens")
+
+    home.net.add_listener, home.net.remove_listener = add, remove  # type: ignore[attr-defined]
+    home.pairing = Pairing(
+        home.node.driver, home.net, home.gate, home.guests, home.desk, home.node.clock,  # type: ignore[arg-type]
+        lan=lambda: lan, keep_lan=lambda added: None)
+    with pytest.RaisesGroup(trio.BrokenResourceError, allow_unwrapped=True):
+        await home.pairing._hold_window(Trust.FRIEND, gone)
+    assert removed == lan[:1]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(home.pairing.open, None, home.emit)
+        await home.first("waiting")  # no window is open already
+        nursery.cancel_scope.cancel()
+    assert not home.gate.pairing_open
+
+
+async def test_a_disk_that_fails_at_the_end_of_a_window_leaves_the_gate_closed(
+    home: Side, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def fail() -> None:
+        raise StorageError("The disk is full.")
+
+    async with trio.open_nursery() as nursery:
+        monkeypatch.setattr(home.node.driver, "close_window", fail)
+
+        async def opened() -> None:
+            with pytest.RaisesGroup(StorageError, allow_unwrapped=True, flatten_subgroups=True):
+                await home.pairing._hold_window(Trust.FRIEND, home.emit)
+
+        scope = trio.CancelScope()
+
+        async def until_cancelled() -> None:
+            with scope:
+                await opened()
+
+        nursery.start_soon(until_cancelled)
+        await home.first("waiting")
+        assert home.gate.pairing_open
+        scope.cancel()
+    assert not home.gate.pairing_open
 
 
 async def test_a_window_is_never_silent_for_long(
