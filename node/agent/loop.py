@@ -51,6 +51,7 @@ REQUEST_CHARS = 4_000
 """What a request itself may hold; long texts come as attachments."""
 _PLAUSIBLE = 0.6
 """In the middle band, what a model could answer or no node can do is only asked about from here on."""
+_CERTAIN = 0.96      # where words ask for thoughts and the tool takes nothing that could be read in them: the time
 _ANSWER_IN_WORDS = "answer"
 """The choice beside the tools: no tool, a model's answer in words."""
 
@@ -244,7 +245,9 @@ class Agent:
             return await self._think(turn, reading, material or ())
         ranking, verdict = await self._judge(turn.reader, reading)
         work = work_of(text, has_material=False)
-        complete = bool(ranking.tools) and ranking.tools[0].evidence >= 1.0
+        best = self._parts.registry.get(ranking.tools[0].name) if ranking.tools else None
+        complete = best is not None and (
+            ranking.tools[0].evidence >= 1.0 or (not best.spec.required and verdict.p >= _CERTAIN))
         if verdict.band is Band.ACT and (complete or not is_wordwork(text)):
             return await self._actor.act(turn, verdict.best[0], reading)
         if verdict.band is Band.ASK and (said := await self._plan_one(turn, reading, ranking)):
@@ -253,8 +256,7 @@ class Agent:
             return await self._ask_which(turn, reading, verdict, work)
         if work is Work.THINK and not ranking.vetoed:
             return await self._think(turn, reading, ())
-        near = tuple(tool.name for tool in ranking.tools[:3])
-        abilities = [self._ability(name) for name in near]
+        abilities = [self._ability(tool.name) for tool in ranking.tools[:3]]
         text = declined(work, abilities, vetoed=ranking.vetoed)
         return plain(turn, text, AnswerKind.DECLINED, f"no tool fits (p {verdict.p:.2f})")
 

@@ -189,7 +189,8 @@ def _range(match: re.Match[str], low: str, hour24: bool) -> DayTime | None:
         end += 720 if end + 720 > start else 0
     if end <= start or end > 1440:
         return None
-    return DayTime(start, end, Span(*match.span()), relation="from" if lead == "from" else "within")
+    event = lead == "from" or (lead is None and sep in {"to", "-", "–"})
+    return DayTime(start, end, Span(*match.span()), relation="from" if event else "within")
 
 
 def _part(match: re.Match[str], low: str, _hour24: bool) -> DayTime | None:

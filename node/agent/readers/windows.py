@@ -213,6 +213,8 @@ def read_when(text: str, now: datetime, locale: Locale) -> When:
     if not windows and any(item.part and _TODAY.match(item.span.of(fold(text))) for item in said_times):
         windows = [(today, today + timedelta(days=1))]
     bounds = _times(said_times)
+    if bounds.end is not None and length and bounds.fixed is not None and length.minutes != bounds.end - bounds.fixed:
+        bounds = replace(bounds, fixed=None, end=None)      # "half an hour from 1 to 5" is to be found between them
     return When(
         windows=tuple(windows),
         not_before=now.astimezone(UTC) if lower is None else max(now, wall_time(lower, 0, locale.zone)),

@@ -34,7 +34,7 @@ PERSONAL = Confidentiality.PERSONAL
 @pytest.mark.parametrize(("text", "tool", "part"), [
     ("what's on my calendar tomorrow", "calendar_list", "Fair"),
     ("when am I free on Friday?", "calendar_free", "10:00"),
-    ("what time is it in Tokyo?", "clock_now", "17:30"),
+    ("what time is it in Tokyo?", "clock_now", "17:30"), ("could you tell me what time it is", "clock_now", "09:30"),
     ("get me the email of Jonas Keller", "contact_lookup", "@example.org"),
     ("do I have notes about tomatoes", "note_search", "Garden plan"),
     ("read my note Garden plan", "note_read", "Tomatoes"),

@@ -132,6 +132,16 @@ def test_exact_start(text: str, start: str | None) -> None:
     assert local(read_when(text, NOW, HERE).start(NOW)) == start
 
 
+def test_a_range_is_the_event_unless_another_length_is_said() -> None:
+    def read(text: str) -> tuple[int | None, int | None]:
+        when = read_when(text, NOW, HERE)
+        return when.fixed_min, when.end_min
+
+    assert read("block tomorrow 1pm to 2pm") == read("block tomorrow from 1pm to 2pm") == (780, 840)
+    assert read("half an hour tomorrow from 1pm to 5pm") == read("half an hour tomorrow 1pm to 5pm") == (None, None)
+    assert read("what is on tomorrow between 1pm and 2pm") == (None, None)
+
+
 def test_a_wish_is_no_bound() -> None:
     when = read_when("in the week of April 6, late afternoon is best, not Tuesday", NOW, HERE)
     assert when.preferred == ((900, 1080),)
