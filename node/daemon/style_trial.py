@@ -8,9 +8,10 @@ is used: the same model, build and kind of CPU give the same figures. Must not k
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import trio
 
@@ -21,10 +22,10 @@ from node.privacy.labels import owner_text
 from node.privacy.placeholders import BRACKETS, SURROGATES, PlaceholderMap, mask
 from node.privacy.rehydrate import Restorer
 from node.privacy.vault import Vault
-from offload.ports import ChatPrompt, Engine, Failed, GenerateRequest, Lane, Message, Piece
+from offload.ports import ChatPrompt, Engine, Event, Failed, GenerateRequest, Lane, Message, Piece
 from offload.turns import joined_turns
 
-__all__ = ["TRIAL_DEADLINE_S", "StyleTrial", "TaskFailed", "Verdict", "answer_to", "is_right", "left_in"]
+__all__ = ["TRIAL_DEADLINE_S", "Streams", "StyleTrial", "TaskFailed", "Verdict", "answer_to", "is_right", "left_in"]
 
 log = logging.getLogger(__name__)
 
@@ -101,8 +102,16 @@ class StyleTrial:
         return is_right(task, text) and not left_in(text, task, tokens.tokens)
 
 
+class Streams(Protocol):
+    """What answering a task needs of an engine."""
+
+    def stream(self, request: GenerateRequest) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+        """As Engine.stream."""
+        ...
+
+
 async def answer_to(
-    engine: Engine, new_id: Callable[[], str], model: str | None, task: StyleTask, tokens: PlaceholderMap | None,
+    engine: Streams, new_id: Callable[[], str], model: str | None, task: StyleTask, tokens: PlaceholderMap | None,
 ) -> str:
     """The answer to a task as the owner would read it. tokens: a fresh map, or None to ask unmasked.
 

@@ -22,7 +22,7 @@ from node.counting import counted
 
 __all__ = ["Stage", "Step", "run_steps"]
 
-HEAVY = "Rewrite the note Roof so that it is easy to read"
+HEAVY = "Rewrite the note Roof in simple words"
 HEAVY_FACTS = ("Dana Whitfield", "14 Willow Lane", "May")
 BOOKING = "Book 30 minutes with Dana on Tuesday {date} between 2pm and 5pm about the roof"
 MESSAGE = "The roof is mended, please switch the tank heater back on."
