@@ -396,12 +396,22 @@ async def test_an_adapter_is_kept_beside_its_model_and_is_none_itself(desk):
     assert {name: view.base for name, view in views.items()} == {"base": "", "other": "", "a-style": "base"}
     assert [model.name for model in await desk.engine.models()] == ["base", "other"]
     assert read_record(desk.own / "a-style.gguf").base == views["base"].digest
+    # a question may name it, while its model is the one that answers
+    digest = views["a-style"].digest
+    assert await desk.shelf.adapter_named("A-Style") == await desk.shelf.adapter_named(digest) == digest
+    with pytest.raises(ModelMissing, match=r"no adapter called b-style .* there is: a-style"):
+        await desk.shelf.adapter_named("b-style")
+    await desk.shelf.use("other")
+    with pytest.raises(ModelMissing, match="a-style is an adapter for base") as refused:
+        await desk.shelf.adapter_named("a-style")
+    assert refused.value.hint == "Let that one answer: kith models use base"
+    await desk.shelf.use("base")
     detail = await desk.shelf.info("a-style")
     assert (detail.model.base, detail.architecture) == ("base", "llama")
 
     # the owner's own requests use it from now on; its removal leaves its model the default
     assert (await desk.shelf.use("a-style")).default
-    assert desk.kept == ["a-style"]
+    assert desk.kept[-1] == "a-style"
     assert {view.name: view.default for view in await desk.shelf.all()} == {
         "base": True, "other": False, "a-style": True}
     await desk.shelf.use("other")

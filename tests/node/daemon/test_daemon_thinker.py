@@ -335,6 +335,13 @@ async def test_the_place_in_the_own_queue_is_told_with_when_it_may_be_its_turn(a
         "This device is busy: number 3 in its queue, about 8 s.", "This device is busy: number 2 in its queue."]
 
 
+async def test_a_named_adapter_reaches_the_engine_here(autojump_clock: object) -> None:
+    home = await house(here=("Calm words.",))
+    await home.think(place="local", adapter="cd" * 32)
+    await home.think(place="local")
+    assert [request.adapter for request in home.here.requests] == ["cd" * 32, None]
+
+
 @pytest.mark.parametrize("place", ["auto", "local"])
 async def test_enough_is_enough_here_and_there(place: str, autojump_clock: object) -> None:
     many = tuple(f"{number} " for number in range(500))
