@@ -19,6 +19,7 @@ from types import MappingProxyType
 
 from node.agent.heavy import Work, lacks_means, work_of
 from node.agent.ports import Embedder
+from node.agent.readers.courtesy import core
 from node.agent.readers.numbers import fold
 from node.agent.sentences import WordOdds, frame, unlike
 from node.agent.tools.registry import ToolKind, ToolSpec
@@ -93,15 +94,19 @@ _PASSED_ON = re.compile(
 """Words for somebody else: whatever they speak of, only a tool that sends can be meant."""
 
 
+def _asked(text: str) -> str:
+    return fold(core(text).of(text))
+
+
 def removes(text: str) -> bool:
     """True when the request itself is to remove or move something that exists; false for "remind me to cancel the
     gym"."""
-    return _REMOVES.search(fold(text)) is not None
+    return _REMOVES.search(_asked(text)) is not None
 
 
 def is_question(text: str) -> bool:
     """True when the request asks; polite commands ("can you ...") do not."""
-    return _QUESTION.search(fold(text)) is not None
+    return _QUESTION.search(_asked(text)) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +232,7 @@ class Chooser:
         name. learnt: by name, how alike the nearest sentence is that the owner confirmed for the tool."""
         query = await self._query(text)
         low = fold(text)
-        question, command, veto = is_question(text), _COMMAND.search(low) is not None, removes(text)
+        question, command, veto = is_question(text), _COMMAND.search(_asked(text)) is not None, removes(text)
         buys = _PURCHASES.search(low) is not None        # "book a flight" is no appointment
         lacking = buys or _WHY.match(low) is not None or lacks_means(text)
         lacking = lacking or work_of(text, has_material=False) is Work.LIVE
@@ -274,7 +279,7 @@ class Chooser:
         try:
             if not self._described:
                 await self.prepare()
-            return _Query(*await self._vectors([text, frame(text)]))
+            return _Query(*await self._vectors([core(text).of(text), frame(text)]))
         except Exception as error:
             _log.warning("no vectors for the choice of a tool: %s", type(error).__name__)
             return _Query((), ())

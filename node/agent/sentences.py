@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import log
 
+from node.agent.readers.courtesy import core
 from node.agent.readers.numbers import fold
 
 __all__ = ["WordOdds", "frame", "unlike"]
@@ -38,6 +39,7 @@ _SHARED = 2
 def frame(text: str) -> str:
     """text in small letters without what is said about: quoted words, what follows a colon, numbers, days and times,
     capitalised words inside. All of text when nothing else is in it."""
+    text = core(text).of(text)
     bare = _AFTER_COLON.sub(":", _QUOTED.sub(" ", text))
     kept: list[str] = []
     for number, match in enumerate(_WORD.finditer(bare)):
@@ -103,7 +105,7 @@ def _runs(text: str) -> set[str]:
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"[^\W_]+(?:'[^\W_]+)*", fold(text).replace("’", "'"))
+    return re.findall(r"[^\W_]+(?:'[^\W_]+)*", fold(core(text).of(text)).replace("’", "'"))
 
 
 def _joined(words: Sequence[str], length: int) -> Iterable[str]:

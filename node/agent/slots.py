@@ -179,7 +179,7 @@ class SlotReader:
             case "minutes":
                 return _minutes(reading, windowed=any(one.reads == "window" for one in spec.params.values()))
             case "names":
-                return _names(reading)
+                return _names(reading, guests=name == "attendees")
             case "choice":
                 if self._are_contacts(param, allowed):
                     return _contact(reading)
@@ -250,14 +250,19 @@ def _minutes(reading: Reading, *, windowed: bool) -> SlotValue | None:
     return None
 
 
-def _names(reading: Reading) -> SlotValue | None:
-    names = reading.people.names
+def _names(reading: Reading, *, guests: bool) -> SlotValue | None:
+    """guests: whoever only owns something ("Mum's birthday") is not invited to it."""
+    found = [
+        person for person in reading.people.found if not (guests and _OWNING.match(reading.text, person.span.end))
+    ]
+    names = tuple(dict.fromkeys(person.name for person in found))
     if not names:
         return None
-    said = ", ".join(f'"{person.span.of(reading.text)}"' for person in reading.people.found)
-    return SlotValue(
-        names, ", ".join(names), Origin.SOURCE, f"address book, for your words: {said}", reading.people.found[0].span,
-    )
+    said = ", ".join(f'"{person.span.of(reading.text)}"' for person in found)
+    return SlotValue(names, ", ".join(names), Origin.SOURCE, f"address book, for your words: {said}", found[0].span)
+
+
+_OWNING = re.compile(r"[’']s?\b")
 
 
 def _contact(reading: Reading) -> SlotValue | None:

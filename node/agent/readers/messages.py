@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from node.agent.ports import Span
+from node.agent.readers.courtesy import core
 from node.agent.readers.phrases import phrase
 from node.agent.readers.remains import is_filler, without_asides
 
@@ -48,6 +49,11 @@ _LEAD_OVER = re.compile(
 
 def message(text: str, people: Sequence[Span]) -> Span | None:
     """The span of the words to send, or None. people: where contacts are named, in order."""
+    inner = core(text)
+    if inner.start or inner.end < len(text):
+        ahead = [Span(one.start - inner.start, one.end - inner.start) for one in people if one.start >= inner.start]
+        found = message(inner.of(text), ahead)
+        return Span(found.start + inner.start, found.end + inner.start) if found else None
     found = phrase(text, "message", ())
     recipients = _end_of_recipients(text, people)
     if recipients is None and found is not None and (last := _TO_SOMEBODY.search(found.of(text))):

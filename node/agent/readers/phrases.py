@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from node.agent.ports import Span
+from node.agent.readers.courtesy import core
 from node.agent.readers.numbers import fold
 from node.agent.readers.remains import asking_only, is_filler, remains, without_asides
 
@@ -285,6 +286,13 @@ def phrase(text: str, kind: str, cut: Sequence[Span], place: Span | None = None)
     text goes to."""
     if marks := quoted(text):
         return marks[0]
+    inner = core(text)
+    if inner.start or inner.end < len(text):
+        first = inner.start
+        shifted = [Span(max(0, one.start - first), one.end - first) for one in cut if one.end > first]
+        named = Span(place.start - first, place.end - first) if place and place.start >= first else None
+        found = phrase(inner.of(text), kind, shifted, named)
+        return Span(found.start + inner.start, found.end + inner.start) if found else None
     patterns, cuts = PHRASES[kind]
     cut = cut if cuts else ()
     blank = _blanked(text, cut, " ")

@@ -3,6 +3,7 @@
 import re
 
 from node.agent.ports import Span
+from node.agent.readers.courtesy import core
 
 __all__ = ["place"]
 
@@ -20,13 +21,17 @@ _NO_PLACE = frozenset((
     "the", "a", "an", "my", "this", "that", "there", "here", "now", "right", "today", "moment", "hour", "day",
     "morning", "week", "weekday", "month", "year", "words", "it", "me", "us", "general", "time", "mine", "hey",
     "present", "minute", "clock", "date", "and", "so", "if", "you", "tea", "lunch", "dinner", "bed", "work",
-    "home", "him", "her", "them", "hows", "how", "ok",
+    "home", "him", "her", "them", "hows", "how", "ok", "waht", "wat",
 ))
 
 
 def place(text: str) -> Span | None:
     """The span of the last place named in text, or None."""
-    found: Span | None = None
+    inner = core(text)
+    if inner.start:
+        found = place(text[inner.start :])
+        return Span(found.start + inner.start, found.end + inner.start) if found else None
+    found = None
     for pattern in (_FIRST_WORD, _CITY_FIRST, _PLACE):
         for match in pattern.finditer(text):
             words = match.group("place").rstrip(" .?!,").split()

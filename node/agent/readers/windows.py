@@ -283,6 +283,8 @@ def _named_apart(said: list[DayTime], days: list[Span], low: str) -> list[DayTim
             return False
         near = any(span.end <= item.span.start <= span.end + 2 or item.span.end <= span.start <= item.span.end + 2
                    for span in beside)
+        if low[item.span.end :].startswith(" of "):
+            return False
         return not near and re.search(r"[a-z’'][a-z’']\s+$", low[: item.span.start]) is not None
 
     return [item for item in said if not names(item)]

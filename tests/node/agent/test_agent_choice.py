@@ -11,7 +11,7 @@ import pytest
 from agent_node import StaticEmbedder
 
 from node.agent.choice import Choosable, Chooser, Ranking, Scored, is_question, nobody_can, removes
-from node.agent.gate import Band, load_gate
+from node.agent.gate import Band, Gate, GateConstants, load_gate
 
 
 class AllAlike:
@@ -107,6 +107,20 @@ def test_gate_bands() -> None:
         0.6))
     assert low.band is Band.DECLINE
     assert low.best == ("a", "b", "c")
+
+
+def test_what_is_shown_before_it_is_done_needs_less() -> None:
+    flat = GateConstants(("score",), (0.0,), (1.0,), (1.0,), 0.0, "by hand")         # p = 1 / (1 + exp(-score))
+
+    class One(Ranking):
+        @property
+        def features(self) -> tuple[float, ...]:
+            return (self.tools[0].score,)
+
+    # 1 / (1 + e**-1.1) is 0.750: between what suffices for a write that is shown and for a read that runs at once
+    for shown, band in ((True, Band.ACT), (False, Band.ASK)):
+        ranking = One((Scored("a", 1.1, 1, 1, 1, shown=shown), Scored("b", 0.1, 0, 0, 0)), 0.1)
+        assert Gate(flat).judge(ranking).band is band
 
 
 def test_shipped_sentences() -> None:

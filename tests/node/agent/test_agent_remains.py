@@ -1,11 +1,17 @@
 """Free text where no cue opens it, asides, missing text, and the rules of the readers beside them; each worked by
 hand."""
 
+from collections.abc import Callable
+from datetime import UTC, datetime
+
 import agent_bank as bank
 import pytest
+from agent_node import StaticEmbedder
 
+from node.agent.choice import Choosable, Chooser
 from node.agent.effects import Span
 from node.agent.readers.closed import on_off_or_number, pick
+from node.agent.readers.courtesy import core
 from node.agent.readers.messages import message
 from node.agent.readers.people import AddressBook
 from node.agent.readers.places import place
@@ -109,9 +115,82 @@ def test_messages(text: str, words: str | None) -> None:
     assert (found.of(text) if found else None) == words
 
 
-def test_polite_words_and_asides_are_part_of_a_message() -> None:
-    text = "tell Dana I'm late, I'd start without me please"
-    assert filled("message_send", text)["text"] == "I'm late, I'd start without me please"
+def test_polite_words_and_asides_are_part_of_a_message_but_not_at_its_end() -> None:
+    text = "please tell Dana can you please start, I'm late, thanks"
+    assert filled("message_send", text)["text"] == "can you please start, I'm late"
+    assert filled("message_send", "tell Dana thanks")["text"] == "thanks"
+    assert "text" not in filled("message_send", "text Dana, thanks")
+
+
+@pytest.mark.parametrize(("text", "inner"), [
+    ("hey, please call Bo", "call Bo"), ("ok so what is on", "what is on"), ("call Bo please", "call Bo"),
+    ("call Bo, thanks!", "call Bo"), ("please", "please"), ("go ahead and add it", "add it"),
+    ("pleased to meet", "pleased to meet"),
+    ("say thanks", "say thanks"), ("", ""),
+])
+def test_courtesy_is_no_part_of_a_request(text: str, inner: str) -> None:
+    assert core(text).of(text) == inner
+
+
+@pytest.mark.parametrize("change", [
+    lambda text: f"please {text[0].lower()}{text[1:]}", lambda text: f"hey, {text}",
+    lambda text: f"{text.rstrip('.?! ')}, thanks",
+    lambda text: f"{text.rstrip('.?! ')} please", lambda text: text[0].upper() + text[1:],
+])
+def test_courtesy_and_case_change_no_value(change: Callable[[str], str]) -> None:
+    reader = bank.reader()
+    for case in bank.cases():
+        if case.tool is None:
+            continue
+        before, after = (
+            reader.fill(SPECS[case.tool], reader.read(text, bank.NOW), {}).values
+            for text in (case.text, change(case.text))
+        )
+        assert {name: str(one.value).lower().strip(" .!?") for name, one in before.items()} == {
+            name: str(one.value).lower().strip(" .!?") for name, one in after.items()
+        }, case.text
+
+
+async def test_courtesy_changes_no_choice() -> None:
+    chooser = Chooser([Choosable.of(spec) for spec in bank.specs()], StaticEmbedder())
+    for case in bank.cases()[::4]:
+        plain = await chooser.choose(case.text, {})
+        for text in (f"hey, {case.text}", f"please {case.text}", f"{case.text.rstrip('.?! ')}, thanks"):
+            changed = await chooser.choose(text, {})
+            assert [one.name for one in changed.tools[:2]] == [one.name for one in plain.tools[:2]], text
+
+
+def test_whoever_owns_it_is_not_invited() -> None:
+    assert "attendees" not in filled("calendar_create", "add mum's birthday to my calendar on 12 April at 3pm")
+    assert filled("calendar_create", "add lunch with mum on 12 April at 3pm")["attendees"] == ("Mum (Helen Marsh)",)
+    assert filled("contact_lookup", "mum's number")["name"] == ("Mum (Helen Marsh)",)
+
+
+@pytest.mark.parametrize(("text", "start"), [
+    ("am i free sat between 3 and 6pm", "2026-03-21T15:00"), ("on Friday the 27th", "2026-03-27T00:00"),
+    ("block Thursday 2 to 4", "2026-03-19T14:00"), ("evening of the 2nd of April", "2026-04-02T18:00"),
+])
+def test_days_and_hours_in_other_words(text: str, start: str) -> None:
+    period, *_ = bank.reader().read(text, bank.NOW).when.periods(bank.NOW)
+    assert period[0].astimezone(bank.ZONE).strftime("%Y-%m-%dT%H:%M") == start
+
+
+def test_a_reminder_for_a_day_is_set_for_nine_and_says_so() -> None:
+    reader = bank.reader()
+    found = reader.fill(SPECS["reminder_set"], reader.read("remind me on Saturday to mow the lawn", bank.NOW), {})
+    assert found.values["when"].value == datetime(2026, 3, 21, 8, 0, tzinfo=UTC)        # 9:00 in Berlin
+    assert found.values["when"].source.endswith("the hour is assumed")
+    open_week = reader.read("remind me next week to mow", bank.NOW)
+    assert reader.fill(SPECS["reminder_set"], open_week, {}).missing == ("when",)
+
+
+def test_evidence_counts_a_name_that_is_not_clear_yet() -> None:
+    reader, spec = bank.reader(), SPECS["contact_lookup"]
+    shares = [
+        reader.fill(spec, reader.read(text, bank.NOW), {}).evidence(spec)
+        for text in ("Dana's number", "Ann's number", "the number", "hello")
+    ]
+    assert shares == [1.0, 1.0, 0.5, 0.0]
 
 
 def test_remains_needs_a_word_of_its_kind() -> None:

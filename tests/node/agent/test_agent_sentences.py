@@ -15,14 +15,13 @@ from node.agent.tools.registry import ToolSpec
 
 @pytest.mark.parametrize(("text", "bare"), [
     ("Remind me on Friday at 9:30 to call Robin", "remind me on at to call"),
-    ('message Kim "see you at six" please', "message kim please"),          # at the front a capital is no name
+    ('please Message Kim "see you at six" now', "message now"),              # at the front a capital is no name
     ("Note for the house: the tap drips", "note for the house"),
     ("I'm late, tell Bo I'll come", "i'm late tell i'll come"),
     ("Tuesday 10", "Tuesday 10"),                                           # nothing but content: all of it
 ])
 def test_a_frame_is_what_is_left_without_content(text: str, bare: str) -> None:
-    expected = {'message Kim "see you at six" please': "message please"}.get(text, bare)
-    assert frame(text) == expected
+    assert frame(text) == bare
 
 
 def test_odds_by_hand() -> None:
