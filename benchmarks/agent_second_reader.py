@@ -2,7 +2,8 @@
 
 Per free-text argument of a writing tool, with the right tool given: what the confirmation would show (the rules' value
 and, where the model copies other words, both), whether the right value is among them, and whether it is the right one
-when rules and model agree. The model is asked as the node asks it (node.agent.calling). Must not know how either reads.
+when rules and model agree. The model is asked as the node asks it (node.agent.calling). The rules' author has read
+the open parts: for unread wording take what docs/explain/agent.md says of the first run. Must not know how they read.
 """
 
 import hashlib
