@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 Style = Literal["brackets", "surrogates"]
 TRIAL_DEADLINE_S = 240.0
 _ANSWER_TOKENS = 64
+_LANES: tuple[Lane, ...] = ("exact", "normal")
 _FEWEST = 12
 """So many tasks decide when brackets lost nothing in them, or when there is no time for more."""
 _LEFT = re.compile(
@@ -118,8 +119,7 @@ async def answer_to(
     Raises TaskFailed.
     """
     messages = [Message(role, text) for role, text in _asked(task, tokens)]
-    lane: Lane
-    for lane in ("exact", "normal"):
+    for lane in _LANES:
         request = GenerateRequest(
             request_id=new_id(), model=model, prompt=ChatPrompt(joined_turns(messages)), max_tokens=_ANSWER_TOKENS,
             lane=lane)
@@ -163,7 +163,7 @@ def _asked(task: StyleTask, tokens: PlaceholderMap | None) -> list[tuple[str, st
         job_id="", conversation_id="", text=task.request, history=(),
         material=[("material", owner_text(task.material))] if task.material else (), on_text=_unread, place=AUTO,
         model=None)
-    texts = [(part.role, part.text.value) for part in job.parts]
+    texts: list[tuple[str, str]] = [(part.role, part.text.value) for part in job.parts]
     if tokens is None:
         return texts
     for _, text in texts:
