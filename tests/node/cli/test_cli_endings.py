@@ -186,7 +186,8 @@ def alive(pid: int) -> bool:
         return file.read().rsplit(")", 1)[1].split()[0] != "Z"
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "how", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL], ids=lambda one: one.name)
 def test_the_demo_takes_its_nodes_along(tmp_path, short_folder, how):
     pids, scratch = tmp_path / "pids", short_folder
     pids.mkdir()
