@@ -24,6 +24,7 @@ _SOON = re.compile(
     r"\b(?:as\s+soon\s+as\s+possible|asap|at\s+the\s+earliest|(?:the\s+)?(?:next|first)\s+(?:free|"
     r"possible|available)\s+\w+|soon)\b"
 )
+_PREPOSITION = re.compile(r"(?:for|on|at)\b")
 _TODAY = re.compile(r"this\b|tonight\b")
 _CORRECTED = re.compile(
     r"\b(?:no\s*,?\s*wait|no\s*,?\s*sorry|sorry|i\s+meant?|make\s+that|or\s+rather|scratch\s+that)\b"
@@ -281,8 +282,11 @@ def _named_apart(said: list[DayTime], days: list[Span], low: str) -> list[DayTim
     def names(item: DayTime) -> bool:
         if not item.part or item.part == "tonight" or item.span.of(low) != item.part or not beside:
             return False
-        near = any(span.end <= item.span.start <= span.end + 2 or item.span.end <= span.start <= item.span.end + 2
-                   for span in beside)
+        near = any(
+            span.end <= item.span.start <= span.end + 2
+            or (item.span.end <= span.start <= item.span.end + 2 and not _PREPOSITION.match(low, span.start))
+            for span in beside
+        )
         if low[item.span.end :].startswith(" of "):
             return False
         return not near and re.search(r"[a-z’'][a-z’']\s+$", low[: item.span.start]) is not None

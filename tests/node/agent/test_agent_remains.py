@@ -36,6 +36,7 @@ def filled(tool: str, text: str) -> dict[str, object]:
     ("get the sweep's visit into my calendar", "the sweep's visit"),
     ("can you book a half hour meeting with Dana on tuesday at 10 am", "meeting with Dana"),
     ("create an event at 4:30 pm on friday called parent evening", "parent evening"),
+    ("enter the tasting evening for next Wednesday 19:00", "the tasting evening"),
     ("meet Dana for coffee tomorrow at 4", "coffee"), ("block Thursday 2 to 4 for writing", "writing"),
     ("my aunt's party is on Saturday at 3pm, add it", "aunt's party"),
     ("add the staff meeting to my calendar", "the staff meeting"),
