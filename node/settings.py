@@ -173,7 +173,7 @@ class ModelsConfig:
 
     folders: tuple[str, ...] = _setting((), "more folders with .gguf files, besides kith's own", _folders)
     default: str = _setting("", "the model that answers here; empty: the first sound one, by file name")
-    threads: int = _setting(0, "processor threads for a model; 0: as many as there are cores", _within(0, 256))
+    threads: int = _setting(0, "most processor threads for a model; 0: as many as there are cores", _within(0, 256))
     gpu_layers: int = _setting(
         -1, "layers of a model on a graphics card; -1: as many as fit there, 0: none", _within(-1, 1000))
     context_tokens: int = _setting(4096, "longest conversation a model here can hold", _within(512, 1_048_576))
