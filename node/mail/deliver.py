@@ -15,7 +15,7 @@ import trio
 from node.clock import Clock, to_ms
 from node.errors import KithError
 from node.privacy.egress import Egress, EgressClearance
-from node.privacy.errors import EgressDenied
+from node.privacy.errors import EgressDenied, HoldsPersonal, HoldsSecret
 from node.privacy.policy import PeerView
 from node.store import mail
 from node.store.connection import Connection
@@ -276,7 +276,13 @@ class _MailStream:
         clearance = await self._egress.reopen(peer=self._peer, request_id=row.message_id)
         kind = cast("MailKind", row.kind)
         frame = Mail(row.seq, bytes.fromhex(row.message_id), kind, row.body, row.created_ms)
-        await self._channel.send_cleared(frame, clearance)
+        try:
+            await self._channel.send_cleared(frame, clearance)
+        except (HoldsSecret, HoldsPersonal) as refusal:     # a secret that was stored after this was queued, say
+            log.warning("message %s stays here, and those behind it go on: %s", row.message_id, refusal.code)
+            await self._database.write(mail.withhold, self._peer.peer_id, row.seq, to_ms(self._clock.now()))
+            await clearance.close("refused")
+            return await self._channel.send(Gap(row.seq))
         self._clearances[row.seq] = clearance
 
     async def _settle(self, upto_seq: int) -> None:

@@ -210,6 +210,14 @@ def expire(tx: Connection, now_ms: int) -> list[OutboxRow]:
     return [_outbox_row((*row[:4], "", OutboxState.EXPIRED, *row[6:8], now_ms)) for row in rows]
 
 
+def withhold(tx: Connection, peer_id: str, seq: int, now_ms: int) -> None:
+    """One message that may not leave after all: its text is erased, its number stays, and it shows as expired."""
+    tx.execute(
+        "UPDATE outbox SET state = 'expired', body = '', settled_ms = ? "
+        "WHERE peer_id = ? AND seq = ? AND state IN ('queued', 'sent')", (now_ms, peer_id, seq),
+    )
+
+
 def give_up(tx: Connection, peer_id: str, now_ms: int) -> int:
     """How many messages to a peer that was forgotten will never be sent; they show as expired."""
     return tx.execute(

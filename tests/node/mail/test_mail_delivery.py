@@ -22,8 +22,11 @@ from node.mail.outbox import KEEP, Outbox
 from node.mail.receive import Receiver
 from node.privacy.egress import Purpose
 from node.privacy.errors import EgressDenied, LedgerFailed
+from node.privacy.inspector import Inspector
 from node.privacy.ledger_rows import StoredLedgerRows
+from node.privacy.nets import SecretsNet, VaultNet
 from node.privacy.policy import PeerView
+from node.privacy.vault import Hit, Vault
 from node.store import mail
 from node.store.database import Database
 from node.store.mail import InboxRoom, OutboxState
@@ -289,6 +292,30 @@ async def test_an_expired_message_is_stepped_over_and_its_entry_closed(post: Pos
         assert await post.open_entries() == 0
         outcomes = [entry.close.outcome for entry in await post.guard.ledger.newest(limit=5) if entry.close]
         assert sorted(outcomes) == ["delivered", "expired"]
+
+
+async def test_a_message_that_may_not_leave_any_more_holds_up_no_other(post: Post) -> None:
+    stored: list[str] = []
+
+    class StoredSecrets(SecretsNet):
+        async def scan(self, text: str, returned: Vault) -> list[Hit]:
+            return [Hit(0, 1, "secret") for value in stored if value in text]
+
+    vault = VaultNet()
+    await vault.load([])
+    inspector = Inspector(vault=vault, secrets=StoredSecrets(), detectors=None)
+    post = Post(post.near, post.far, await guard_bench(rows=StoredLedgerRows(post.near), inspector=inspector))
+    await post.put("one", "swordfish-77 opens it", "three")
+    stored.append("swordfish-77")       # while the message waited
+    async with running(post):
+        post.deliverer.peer_up(BOB)
+        await post.settled()
+        assert await post.inbox() == ["one", "three"]
+        assert await post.states() == ["delivered", "expired", "delivered"]
+        assert await post.open_entries() == 0
+        outcomes = [entry.close.outcome for entry in await post.guard.ledger.newest(limit=5) if entry.close]
+        assert sorted(outcomes) == ["delivered", "delivered", "refused"]
+        assert all("swordfish" not in row.body for row in await post.near.read(mail.outbox))
 
 
 async def test_a_peer_that_refuses_keeps_nothing_and_is_asked_again_later(post: Post) -> None:
