@@ -27,7 +27,7 @@ from node.agent.slots import SlotValue, text_kind
 from node.daemon.local_model import OwnModel
 from offload.local_engine import LocalEngine
 
-__all__ = ["Shown", "add_second_reader_rows", "foreign_cases", "read_twice"]
+__all__ = ["Shown", "add_reading_rows", "add_second_reader_rows", "foreign_cases", "free_text", "read_twice"]
 
 MODELS = Path(sys.prefix) / "share" / "kith" / "models"
 OTHERS = ("others", "others2", "others3")
@@ -141,10 +141,14 @@ async def _with_model(cases: Sequence[bank.Case]) -> list[Shown]:
 def add_second_reader_rows(report: Report, *, quick: bool) -> list[Shown]:
     """Right among two, agreement, and the model's time; over all open requests of others, or a stratified sample."""
     every = [case for case in foreign_cases() if free_text(case)]
-    cases = stratified(every, QUICK_CASES) if quick else every
+    return add_reading_rows(report, stratified(every, QUICK_CASES) if quick else every, of=len(every))
+
+
+def add_reading_rows(report: Report, cases: Sequence[bank.Case], *, of: int) -> list[Shown]:
+    """The rows over these requests, out of so many."""
     shown = trio.run(_with_model, cases)
     agreed = [one for one in shown if one.agreed]
-    size = f"{len(shown)} values of {len(cases)} of {len(every)} requests"
+    size = f"{len(shown)} values of {len(cases)} of {of} requests"
     first = sum(one.right(one.options[0]) for one in shown if one.options) / len(shown)
     report.add(f"free text, others ({size}): the right value among the two shown; baseline: the rules' alone",
                sum(any(map(one.right, one.options)) for one in shown) / len(shown), "share", baseline=round(first, 4),

@@ -3,21 +3,17 @@
 The open parts (benchmarks/bank/): `own` has the development cases and more of the same author; `others` is other
 people's public wording, rewritten; `others2` was the first sealed part, opened once (openings.jsonl names it by its
 digest, with the figures of that opening) and read since; `others3` is more by somebody who saw no code. `sealed` is
-written by the same hand as others3, read by nobody who works on the agent, and opened only by --sealed, each opening
-being logged with its figures. The tools are the bank's fifteen: they measure readers, choice and gate, not the node's
-own tools.
+written by the same hand as others3, read by nobody who works on the agent, and opened by benchmarks.sealed only. The
+tools are the bank's fifteen: they measure readers, choice and gate, not the node's own tools.
 
-    PYTHONPATH=.:tests/support python -m benchmarks.bank [own|others|others2|others3] [--sealed --why TEXT] [--errors]
+    PYTHONPATH=.:tests/support python -m benchmarks.bank [own|others|others2|others3] [--errors]
 """
 
 import argparse
-import hashlib
 import json
-import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +27,10 @@ from node.agent.gate import Band, Gate, Verdict, load_gate
 from node.agent.readers.quantities import conversion, evaluate
 from node.agent.slots import Filled
 
-__all__ = ["OPEN_PARTS", "Figures", "add_bank_rows", "measure", "open_parts", "part"]
+__all__ = [
+    "FOLDER", "OPEN_PARTS", "Figures", "Judged", "add_bank_rows", "judge", "measure", "open_parts", "part",
+    "print_shares",
+]
 
 FOLDER = Path(__file__).resolve().parent / "bank"
 OPEN_PARTS = ("own", "others", "others2", "others3")
@@ -208,49 +207,27 @@ def add_bank_rows(report: Report, name: str, figures: Figures) -> None:
     report.add(f"{title}: would run though nothing fits or something is missing", figures.wrong_runs, "requests")
 
 
-def _log_opening(figures: Figures, why: str) -> None:
-    """One line for each time the sealed part is opened."""
-    line = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"), "why": why, "digest": _digest(),
-        "figures": {name: round(getattr(figures, name), 4) for name in (
-            "size", "right_tool", "top_two", "exact", "arguments", "abstain", "asked_right", "wrong_runs")},
-    }
-    with (FOLDER / "openings.jsonl").open("a", encoding="utf-8") as log:
-        log.write(json.dumps(line) + "\n")
-
-
-def _digest() -> str:
-    return hashlib.sha256((FOLDER / "sealed.jsonl").read_bytes()).hexdigest()
-
-
 def main() -> None:
-    """Print one part's figures, per tool and slot; --errors lists what went wrong (never of the sealed part)."""
+    """Print one open part's figures, per tool and slot; --errors lists what went wrong."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bank")
     parser.add_argument("part", nargs="?", default="own", choices=OPEN_PARTS)
-    parser.add_argument("--sealed", action="store_true", help="open the sealed part; logged")
-    parser.add_argument("--why", default="", help="why it is opened")
     parser.add_argument("--errors", action="store_true")
     given = parser.parse_args()
-    if given.sealed and not given.why:
-        sys.exit("say why it is opened: --why TEXT")
-    name = "sealed" if given.sealed else given.part
-    if not (FOLDER / f"{name}.jsonl").exists():
-        sys.exit(f"the part {name} is not here: benchmarks/bank/{name}.jsonl is missing")
-    if given.sealed and _digest() != (FOLDER / "sealed.sha256").read_text(encoding="ascii").split()[0]:
-        sys.exit("benchmarks/bank/sealed.jsonl is not the file whose digest sealed.sha256 holds")
-    run: Callable[[], Any] = lambda: trio.run(judge, part(name))  # noqa: E731
-    figures = measure(run())
+    figures = measure(trio.run(judge, part(given.part)))
     report = Report("agent")
-    add_bank_rows(report, name, figures)
+    add_bank_rows(report, given.part, figures)
     report.print(as_json=False)
+    print_shares(figures)
+    if given.errors:
+        print("\n" + "\n".join(figures.errors))
+
+
+def print_shares(figures: Figures) -> None:
+    """Print how many were right per tool and per slot."""
     for kind, found in (("tool", figures.by_tool), ("slot", figures.by_slot)):
         print(f"\nright per {kind}:")
         for key, (right, total) in found.items():
             print(f"  {key}: {right}/{total}")
-    if given.sealed:
-        _log_opening(figures, given.why)
-    elif given.errors:
-        print("\n" + "\n".join(figures.errors))
 
 
 if __name__ == "__main__":
