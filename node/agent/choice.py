@@ -24,7 +24,7 @@ from node.agent.readers.numbers import fold
 from node.agent.sentences import WordOdds, frame, unlike
 from node.agent.tools.registry import ToolKind, ToolSpec
 
-__all__ = ["FEATURES", "Choosable", "Chooser", "Ranking", "Scored", "is_question", "removes"]
+__all__ = ["FEATURES", "Choosable", "Chooser", "Ranking", "Scored", "forbids", "is_question", "removes"]
 
 _log = logging.getLogger(__name__)
 # Weights beside the vectors' one: fitted as a choice among tools on open parts of the bank and two public corpora, each
@@ -63,6 +63,14 @@ _REMOVES = re.compile(
     r"(?:calendar|schedule|agenda|list)\b|\b(?:event|meeting|appointment|entry|reminder|that|it)\s+"
     r"(?:can\s+)?(?:be\s+)?taken\s+(?:out|off)\b",
 )
+_FORBIDS = re.compile(
+    rf"^\s*{_POLITE}(?:(?:do\s+not|don[’']?t|never|(?:there\s+is\s+)?no\s+need\s+to|you\s+need(?:n[’']?t|\s+not)|"
+    r"you\s+don[’']?t\s+(?:have|need)\s+to)\s+(?:please\s+|ever\s+)?(?:schedule|book|add|put|set|create|make|write|send|"
+    r"remind|block|jot|note|save|enter|arrange|organi[sz]e|plan|invite|text|message|tell|notify|inform|ping|nudge)|"
+    r"stop\s+(?:reminding|telling|sending|messaging|texting))\b"
+    r"(?!.*(?:[,;:?]|\b(?:but|just|only|until|till|before|after|unless|without|instead|rather|than)\b))",
+)
+"""A command turned round and nothing else: "don't tell Dana that I am late", but not "don't book it, just look"."""
 _LEADING = re.compile(rf"\s*{_POLITE}")
 _PURCHASES = re.compile(
     rf"^\s*{_POLITE}(?:book|reserve|order|buy|get|rent|hire|schedule)\s+(?:me\s+|us\s+)?(?:(?:a|an|the|some|one|two|three|"
@@ -99,9 +107,14 @@ def _asked(text: str) -> str:
 
 
 def removes(text: str) -> bool:
-    """True when the request itself is to remove or move something that exists; false for "remind me to cancel the
-    gym"."""
-    return _REMOVES.search(_asked(text)) is not None
+    """True when the request itself is to remove or move something that exists, or not to do something; false for
+    "remind me to cancel the gym"."""
+    return _REMOVES.search(_asked(text)) is not None or forbids(text)
+
+
+def forbids(text: str) -> bool:
+    """True when the request is only not to do something: no tool that does it can be meant."""
+    return _FORBIDS.search(_asked(text)) is not None
 
 
 def is_question(text: str) -> bool:
@@ -157,7 +170,7 @@ class Ranking:
     lacking: bool = False
     """True when the words ask for what needs a device or a service that no node has."""
     vetoed: bool = False
-    """True when the request removes something: only destructive tools are in the ranking."""
+    """True when the request removes something, or forbids it: only destructive tools are in the ranking."""
 
     @property
     def margin(self) -> float:

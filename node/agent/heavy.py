@@ -81,7 +81,9 @@ _LACKING = re.compile(
     r"vacuum\b|clean\b|cook\b|wash\b|start\s+the\b|stop\s+the\b|set\s+(?:the\s+)?(?:alarm|timer|thermostat)|post\b|"
     r"tweet\b|(?:send|write)\s+(?:out\s+)?a\s+tweet\b|subscribe\b)",
 )
+_MONEY = r"(?:euros?|dollars?|pounds(?:\s+sterling)?|sterling|yen|francs?|usd|eur|gbp|chf|jpy|bitcoins?)"
 _LIVE = re.compile(
+    rf"\b{_MONEY}\s+(?:in|to|into)\s+(?:(?:us|swiss|british|american)\s+)?{_MONEY}\b|"
     r"\b(?:weather|forecast|temperature\s+outside|(?:is\s+it|will\s+it)\s+(?:going\s+to\s+)?(?:rain|snow|"
     r"be\s+\w+\s+(?:today|tomorrow))|"
     r"traffic|news(?!\s+from\b)|headlines|(?:stock|share|bitcoin|house|gas|petrol)\s+price|exchange\s+rate|score\b.*\b(?:game|"

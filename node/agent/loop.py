@@ -11,7 +11,7 @@ from datetime import datetime
 
 from node.agent.acting import Actor
 from node.agent.approve import Approvals
-from node.agent.choice import Choosable, Chooser, Ranking, is_question, removes
+from node.agent.choice import Choosable, Chooser, Ranking, forbids, is_question, removes
 from node.agent.conversation import Conversation
 from node.agent.drafts import Draft, pick_choice
 from node.agent.errors import EmptyRequest, RequestTooLong
@@ -238,7 +238,7 @@ class Agent:
         if turn.request.attachments:
             return await self._reasoner.think(turn, text, turn.request.attachments)
         reading = turn.reader.read(text, self._parts.clock.now())
-        if skill := self._parts.skills.sure(reading):
+        if (skill := self._parts.skills.sure(reading)) and not forbids(text):
             return await self._actor.run_skill(turn, skill, Draft("skill", skill.name, text, reading.now, ""))
         if is_language(text):
             material = await self._reasoner.material_named(turn, reading)
@@ -257,7 +257,7 @@ class Agent:
         if work is Work.THINK and not ranking.vetoed:
             return await self._think(turn, reading, ())
         abilities = [self._ability(tool.name) for tool in ranking.tools[:3]]
-        text = declined(work, abilities, vetoed=ranking.vetoed)
+        text = declined(work, abilities, vetoed=ranking.vetoed, forbidden=forbids(text))
         return plain(turn, text, AnswerKind.DECLINED, f"no tool fits (p {verdict.p:.2f})")
 
     async def _plan_one(self, turn: Turn, reading: Reading, ranking: Ranking) -> Said | None:

@@ -55,8 +55,10 @@ def which(abilities: Sequence[str]) -> str:
     return f"I am not sure what you want. Did you mean:\n{lines}\nAnswer with the number, or say it another way."
 
 
-def declined(work: Work, abilities: Sequence[str], *, vetoed: bool) -> str:
+def declined(work: Work, abilities: Sequence[str], *, vetoed: bool, forbidden: bool = False) -> str:
     """A plain refusal with the nearest things that can be done."""
+    if forbidden:
+        return "You said not to, so nothing was done. (kith undo takes back the last thing I wrote.)"
     if vetoed:
         reason = (
             "Nothing here removes or moves what exists, so nothing was changed. "

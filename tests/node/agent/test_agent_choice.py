@@ -10,7 +10,7 @@ import agent_bank as bank
 import pytest
 from agent_node import StaticEmbedder
 
-from node.agent.choice import Choosable, Chooser, Ranking, Scored, is_question, nobody_can, removes
+from node.agent.choice import Choosable, Chooser, Ranking, Scored, forbids, is_question, nobody_can, removes
 from node.agent.gate import Band, Gate, GateConstants, load_gate
 
 
@@ -75,6 +75,24 @@ async def test_removal_never_reaches_a_tool_that_is_not_destructive(text: str) -
 ])
 def test_speaking_of_removal_is_no_removal(text: str) -> None:
     assert not removes(text)
+
+
+@pytest.mark.parametrize(("text", "forbidden"), [
+    ("don't tell Dana I'm late", True), ("please don't add anything to the shopping note", True),
+    ("never send Robin a message about the party", True), ("don’t remind me about the ferns", True),
+    ("stop reminding me about the ferns", True), ("don't put lunch with Dana in my calendar on Friday", True),
+    ("don't write that down", True),
+    ("don't let me forget the milk", False), ("never mind", False), ("tell Dana: don't book it", False),
+    ("remind me not to book the car", False), ("don't book anything on Friday, just tell me whether I am free", False),
+    ("never buy that brand of paint again", False), ("don't book the dentist but the barber on Friday", False),
+])
+async def test_a_request_not_to_do_something_reaches_no_tool_that_does_it(text: str, forbidden: bool) -> None:
+    assert forbids(text) is forbidden
+    specs = [Choosable.of(spec) for spec in bank.specs()]
+    ranking = await Chooser(specs, AllAlike()).choose(text, {tool.name: 1.0 for tool in specs})
+    kinds = {tool.name: tool.kind for tool in specs}
+    assert ranking.vetoed is forbidden
+    assert not forbidden or all(kinds[tool.name] == "destructive" for tool in ranking.tools)
 
 
 async def test_a_purchase_is_no_appointment() -> None:

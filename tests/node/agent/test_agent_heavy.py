@@ -14,6 +14,8 @@ from node.privacy.labels import Confidentiality, Integrity, Labeled, Value, owne
     ("compare tea and coffee", Work.THINK), ("help me write a letter to the council", Work.THINK),
     ("thanks!", Work.THINK),
     ("what's the weather like", Work.LIVE), ("who is going to win tonight", Work.LIVE), ("bitcoin price", Work.LIVE),
+    ("how much is 30 euros in dollars", Work.LIVE), ("convert 100 USD to pounds", Work.LIVE),
+    ("what is a pound in history", Work.THINK),
     ("How am I feeling today?", Work.PRIVATE), ("what's my bank balance", Work.PRIVATE),
     ("did I pay the rent", Work.PRIVATE),
     ("lock the door", Work.DEED), ("can you feed the cat", Work.DEED), ("sing", Work.DEED),

@@ -57,6 +57,17 @@ async def test_arguments_are_shown_as_the_owner_reads_them(one: World) -> None:
     assert shown == ["Thu 19 March 2026, 00:00 to Fri 20 March 2026, 00:00", "Mon 23 March 2026, 14:00-17:00"]
 
 
+@pytest.mark.parametrize("text", [
+    "don't put lunch with Ravi in my calendar on Friday", "don't write that down", "please don't add milk to the note",
+])
+async def test_what_the_owner_said_not_to_do_is_not_offered(one: World, text: str) -> None:
+    answer = await one.ask(text)
+    assert (answer.kind, answer.tools_used) == (AnswerKind.DECLINED, ())
+    assert answer.text.startswith("You said not to, so nothing was done.")
+    assert one.owner.shown == []
+    assert one.thoughts.jobs == []
+
+
 @pytest.mark.parametrize(("text", "slot"), [
     ("take a note", "text"), ("search my notes", "query"), ("put dentist on my calendar", "start"),
     ("list my appointments", "when"),
