@@ -42,6 +42,8 @@ def fill_as_before(near: Near, spec: ToolSpec, filled: Filled, reading: Reading)
     if not mine or spec.kind == "read":
         return filled
     values = dict(filled.values)
+    timed = any(param.reads in {"moment", "window"} for param in spec.params.values())
+    cut = reading.understood if timed else ()   # a time in a message or a note is part of its words
     for name, param in spec.params.items():
         if param.reads != "text" or text_kind(spec.name, name) not in _FREE:
             continue
@@ -49,7 +51,7 @@ def fill_as_before(near: Near, spec: ToolSpec, filled: Filled, reading: Reading)
         if read is not None and read.certain:
             continue
         for lesson in mine:
-            span = framed(lesson, name, reading.text, reading.understood)
+            span = framed(lesson, name, reading.text, cut)
             if span is None:
                 continue
             said = span.of(reading.text)

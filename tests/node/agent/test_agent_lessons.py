@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from agent_memory import Owner
@@ -12,6 +13,14 @@ from agent_node import StaticEmbedder, World, fill_folder, world
 from benchmarks.learning import POINTS, replay
 from node.agent.lessons import Lesson, Lessons, framed
 from node.agent.ports import AnswerKind, Span
+from node.agent.readers.people import AddressBook
+from node.agent.readers.windows import Locale
+from node.agent.recalling import fill_as_before
+from node.agent.slots import Filled, SlotReader
+from node.agent.tools.messages import MessageSend
+from node.agent.tools.notes import NoteWrite
+from node.agent.tools.registry import ToolSpec
+from node.agent.tools.reminders import ReminderSet
 
 AT = datetime(2026, 3, 18, tzinfo=UTC)
 
@@ -54,6 +63,22 @@ def test_an_understood_time_ends_the_words() -> None:
 
 def test_a_slot_that_was_not_learnt_has_no_frame() -> None:
     assert framed(lesson("n: milk", "milk"), "title", "n: bread", ()) is None
+
+
+@pytest.mark.parametrize(("taught", "spec", "asked", "words"), [
+    (Lesson("l1", "send home-pc: running late", "message_send", AT, {"text": "running late"}), MessageSend.spec,
+     "send home-pc: back at six", "back at six"),
+    (Lesson("l1", "n: milk", "note_write", AT, {"text": "milk"}), NoteWrite.spec, "n: choir at 7 on Monday",
+     "choir at 7 on Monday"),
+    (Lesson("l1", "rem water the ferns at 5pm", "reminder_set", AT, {"text": "water the ferns"}), ReminderSet.spec,
+     "rem take the pills at 8", "take the pills"),
+])
+def test_a_time_ends_the_learnt_words_only_where_the_tool_takes_one(
+    taught: Lesson, spec: ToolSpec, asked: str, words: str,
+) -> None:
+    reading = SlotReader(AddressBook(()), Locale(ZoneInfo("UTC"))).read(asked, AT)
+    filled = fill_as_before([(taught, 1.0)], spec, Filled({}), reading)
+    assert filled.values["text"].value == words
 
 
 async def test_off_means_neither_learnt_nor_used() -> None:
