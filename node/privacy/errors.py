@@ -56,7 +56,7 @@ class HoldsSecret(EgressDenied):
     """The text holds a password, key, PIN or code. Secrets never leave this device, so nothing was sent."""
 
     code = "holds_secret"
-    hint = "Take the secret out, or ask here: kith ask --local"
+    hint = "Take the secret out; a question with it can be asked here only: kith ask --local"
 
 
 class HoldsPersonal(EgressDenied):

@@ -99,6 +99,8 @@ class CalendarCreate:
         if location:
             values.append(effect_value("location", location, location, ctx))
         text = _text(title, (start, end), people, location, clashes, ctx.zone)
+        if end <= ctx.clock.now():
+            text += "\nThat time is past."
         return Effect(self.spec.name, "write", text, tuple(values), idempotency_key)
 
     async def apply(self, effect: Effect, idempotency_key: str) -> UndoRecord:

@@ -189,6 +189,12 @@ async def test_plan_shows_everything_and_writes_nothing(create: CalendarCreate, 
     assert (tmp_path / "owner.ics").read_bytes() == before
 
 
+async def test_an_event_in_the_past_is_shown_as_one(create: CalendarCreate) -> None:
+    past = await create.plan({"title": "Roof", "start": at("2020-03-25T10:00")}, CTX, idempotency_key="k1")
+    assert past.text.endswith("\nThat time is past.")
+    assert "past" not in (await planned(create)).text
+
+
 async def planned(create: CalendarCreate, key: str = "k1") -> Effect:
     return await create.plan(
         {"title": "Roof", "start": at("2026-03-30T09:00"), "duration": 45}, CTX, idempotency_key=key
