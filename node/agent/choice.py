@@ -61,7 +61,9 @@ _REMOVES = re.compile(
     r"the)\s+(?:[\w-]+\s+){0,3}(?:calendar|schedule|agenda|list)\b|"
     rf"^\s*{_POLITE}take\b.+\b(?:off|out\s+of)\s+(?:of\s+)?(?:my|the)\s+(?:[\w-]+\s+){{0,3}}"
     r"(?:calendar|schedule|agenda|list)\b|\b(?:event|meeting|appointment|entry|reminder|that|it)\s+"
-    r"(?:can\s+)?(?:be\s+)?taken\s+(?:out|off)\b",
+    r"(?:can\s+)?(?:be\s+)?taken\s+(?:out|off)\b|"
+    r"^\s*(?:(?:no|oops|sorry|wait|actually|make\s+(?:it|that))\b[,.! ]*)+(?:\S+\s+){0,3}(?:hours?|minutes?|mins?|"
+    r"days?|weeks?|bit|little)\s+(?:earlier|later|sooner)\s*[.!]?\s*$",
 )
 _FORBIDS = re.compile(
     rf"^\s*{_POLITE}(?:(?:do\s+not|don[’']?t|never|(?:there\s+is\s+)?no\s+need\s+to|you\s+need(?:n[’']?t|\s+not)|"

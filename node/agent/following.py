@@ -29,6 +29,10 @@ _CORRECTION = re.compile(
     r"|^\s*(?:i\s+meant?|make\s+(?:it|that)|change\s+(?:it|that)\s+to|better|rather)\s+(?P<b>.+?)"
     r"(?:\s+instead|,?\s+please)?\s*[.!]?\s*$", re.IGNORECASE | re.DOTALL,
 )
+_SHIFT = re.compile(
+    r"\b(?:hours?|minutes?|mins?|days?|weeks?|bit|little)\s+(?:earlier|later|sooner)\s*[.!]?\s*$", re.IGNORECASE,
+)
+"""How far something is to be moved is neither its time nor its length."""
 _VERB = (
     r"(?:remind|tell|message|text|send|write|add|book|schedule|put|set|read|find|show|list|note|jot|look|search|let|cancel|"
     r"what|when|who|which|am\s+i|do\s+i|is\s+there|give|create|make\s+a|take\s+a)\b"
@@ -84,9 +88,12 @@ def leans(part: str) -> bool:
 
 
 def correction(text: str) -> str | None:
-    """The words that replace something said before ("no, Tuesday", "make it an hour"); None for another message."""
+    """The words that replace something said before ("no, Tuesday", "make it an hour"); None for another message, also
+    for "make it an hour later"."""
     match = _CORRECTION.match(text)
-    return None if match is None else (match.group("a") or match.group("b") or "").strip() or None
+    if match is None or _SHIFT.search(text):
+        return None
+    return (match.group("a") or match.group("b") or "").strip() or None
 
 
 def last_call(history: Sequence[TurnRecord]) -> LastCall | None:

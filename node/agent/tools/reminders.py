@@ -71,7 +71,7 @@ _CANCEL = ToolSpec(
     ),
     kind="destructive",
     cues=("cancel", "delete", "remove", "reminder"),
-    objects=("reminder", "reminders", "remind"),
+    objects=("reminder", "reminders", "remind", "reminding"),
 )
 
 

@@ -57,6 +57,7 @@ async def test_the_bank_with_the_real_vectors() -> None:
     "cancel my dentist appointment on Monday", "delete the note Garden plan", "please remove lunch from my calendar",
     "take the meeting off my calendar", "can you erase everything", "I want to cancel the meeting with Dana",
     "get rid of the roof note", "move my dentist appointment to Tuesday", "reschedule the review", "clear my agenda",
+    "make it an hour earlier", "no, half an hour later", "actually make it 20 minutes later",
 ])
 async def test_removal_never_reaches_a_tool_that_is_not_destructive(text: str) -> None:
     tools = [Choosable.of(spec) for spec in bank.specs()]
@@ -71,7 +72,7 @@ async def test_removal_never_reaches_a_tool_that_is_not_destructive(text: str) -
 
 @pytest.mark.parametrize("text", [
     "remind me to cancel my gym", "write down that the meeting was cancelled", "take the bread out at six",
-    "add the removal van on Monday",
+    "add the removal van on Monday", "remind me an hour later", "call mum a bit later", "make it an hour",
 ])
 def test_speaking_of_removal_is_no_removal(text: str) -> None:
     assert not removes(text)

@@ -37,7 +37,8 @@ async def talk(one: World, *texts: str) -> list[Answer]:
     ("no, Tuesday", "Tuesday"), ("make it an hour", "an hour"), ("sorry, I meant Friday", "Friday"),
     ("actually 10:30", "10:30"), ("change it to noon please", "noon"), ("wait, with Priya", "with Priya"),
     ("no, make that 45 minutes instead", "45 minutes"), ("what about lunch", None), ("remind me at five", None),
-    ("no", None),
+    ("no", None), ("make it an hour earlier", None), ("no, 20 minutes later", None),
+    ("make it later today", "later today"),
 ])
 def test_corrections_are_told_from_other_messages(text: str, words: str | None) -> None:
     assert correction(text) == words

@@ -39,6 +39,18 @@ async def test_without_a_time_only_the_time_is_asked_for(one: World) -> None:
     assert (kept.text, kept.due) == ("water the plants", datetime(2026, 3, 18, 19, 0, tzinfo=UTC))
 
 
+@pytest.mark.parametrize("text", [
+    "don't remind me about the oven", "stop reminding me about the oven", "no need to remind me about the oven",
+])
+async def test_to_be_reminded_no_more_cancels(one: World, text: str) -> None:
+    await one.ask("remind me in 20 minutes about the oven")
+    answer = await one.ask(text)
+    if answer.kind is AnswerKind.ASKED:     # not sure enough: then that is what is offered
+        assert "cancel a reminder" in answer.text
+    else:
+        assert (answer.kind, answer.tools_used) == (AnswerKind.DONE, ("reminder_cancel",))
+
+
 async def test_a_time_that_is_past_is_asked_again(one: World) -> None:
     asked = await one.ask("remind me at 5 yesterday to jump")
     assert (asked.kind, asked.missing) == (AnswerKind.ASKED, "when")
