@@ -17,7 +17,9 @@ _ALL_FROM_TOKENS = 64       # a prompt: all of them are never slower there (meas
 _SAMPLES = 3
 _TRY_EVERY = 32             # decodes of a size; twice as many each time that it was for nothing
 _TRY_SELDOM = 256
+_LOOK_AGAIN = 8             # decodes with fewer threads, before all are tried again: a mistake there costs the most
 _NOTABLY_SLOWER = 1.25
+_CLEARLY_QUICKER = 1.15     # what fewer threads must be to be taken
 
 
 class Crew:
@@ -91,6 +93,8 @@ class _Size:
             elif self._tried >= _SAMPLES:
                 before = self._chosen
                 self._choose(counts)
+                if self._chosen < before:
+                    self._pause = _LOOK_AGAIN // 2
                 self._rest(_TRY_SELDOM if self._chosen == before else _TRY_EVERY)
         elif threads == self._chosen:
             self._until_try -= 1
@@ -102,7 +106,8 @@ class _Size:
         self._trying, self._until_try = 0, self._pause
 
     def _choose(self, counts: Sequence[int]) -> None:
-        self._chosen = min(counts, key=self._usual_s)
+        most, best = max(counts), min(counts, key=self._usual_s)
+        self._chosen = best if self._usual_s(most) > _CLEARLY_QUICKER * self._usual_s(best) else most
         self._at_best_s = self._usual_s(self._chosen)
 
     def _unknown(self, counts: Sequence[int]) -> int | None:
