@@ -16,6 +16,7 @@ from node.agent.ports import Interval, Span
 from node.agent.readers.clocktimes import DayTime, day_times
 from node.agent.readers.dates import Days, days
 from node.agent.readers.durations import Length, lengths
+from node.agent.readers.impossible import impossible
 from node.agent.readers.numbers import fold
 
 __all__ = ["Locale", "When", "read_when", "wall_time"]
@@ -189,6 +190,8 @@ def wall_time(day: date, minute: int, zone: ZoneInfo) -> datetime:
 
 def read_when(text: str, now: datetime, locale: Locale) -> When:
     """What text says about time, seen from now (aware). Nothing said gives a When whose `said` is False."""
+    if never := impossible(fold(text)):     # nothing is made of the rest: it is asked for
+        return When(spans=tuple(never), zone=locale.zone)
     today = now.astimezone(locale.zone).date()
     said_lengths = lengths(text)
     said_days = days(text, today, day_first=locale.day_first)
