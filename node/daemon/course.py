@@ -162,8 +162,6 @@ class Course:
             choice = choose(same, here, peers, mode=self._at.mode())
             if choice.where != "nowhere":
                 return choice
-            if here.model_digest == self._answer.ids_of:    # begun at the peer that was named, and the same model is here
-                return choose(replace(same, place=LOCAL), here, (), mode=self._at.mode())
         return choose(self._needs, here, peers, mode=self._at.mode())
 
     def _candidates(self) -> tuple[PeerCandidate, ...]:
