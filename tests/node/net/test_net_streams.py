@@ -22,18 +22,23 @@ async def test_25_cancels_in_the_middle_of_large_writes_harm_no_other_stream() -
     async with linked_pair() as (a, b):
         witness = await b.network.open(a.peer_id, ECHO, timeout_s=5)
         connection = b.network.connection(a.peer_id)
-        cut = 0
+        cut = lost = 0
         for attempt in range(25):
             stream = await b.network.open(a.peer_id, SINK, timeout_s=5)
             with trio.move_on_after(0.002 + 0.004 * attempt) as scope:
                 while True:
                     await stream.write(BIG)
             cut += scope.cancelled_caught
-            with pytest.raises(ChannelLost):  # its own stream sent half a message: it is gone, and says so
+            try:
                 await stream.write(b"more")
+            except ChannelLost:     # its own stream sent half a message: it is gone, and says so
+                lost += 1
+            else:                   # cancelled before the first byte of one, as a busy machine may have it
+                await stream.reset()
             assert await say(witness, b"%d" % attempt) == b"%d" % attempt
             assert await echoes(b, a.peer_id)
         assert cut == 25
+        assert lost >= 20
         assert b.network.connection(a.peer_id) == connection
 
 
