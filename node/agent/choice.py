@@ -7,14 +7,11 @@ values or approvals.
 
 import logging
 import re
-from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from importlib import resources
-from math import sqrt
-from operator import mul
 from types import MappingProxyType
 
 from node.agent.heavy import Work, lacks_means, work_of
@@ -23,6 +20,7 @@ from node.agent.readers.courtesy import core
 from node.agent.readers.numbers import fold
 from node.agent.sentences import WordOdds, frame, unlike
 from node.agent.tools.registry import ToolKind, ToolSpec
+from node.agent.vectors import Vector, alike, unit
 
 __all__ = ["FEATURES", "Choosable", "Chooser", "Ranking", "Scored", "forbids", "is_question", "removes"]
 
@@ -191,8 +189,6 @@ FEATURES = (
     "score", "vector", "vector_minus_nobody", "cue", "evidence", "margin", "lacking", "words", "words_minus_nobody",
     "against_mood",
 )
-Vector = Sequence[float]
-
 
 @dataclass(frozen=True, slots=True)
 class _Sentences:
@@ -216,8 +212,8 @@ class _Vectors:
     def nearest(self, query: Vector, count: int) -> list[float]:
         """The cosines of the nearest few, the nearest first."""
         head = query[:_COARSE]
-        near = nlargest(_CANDIDATES, range(len(self.exact)), key=lambda index: _dot(head, self.coarse[index]))
-        return nlargest(count, (_dot(query, self.exact[index]) for index in near))
+        near = nlargest(_CANDIDATES, range(len(self.exact)), key=lambda index: alike(head, self.coarse[index]))
+        return nlargest(count, (alike(query, self.exact[index]) for index in near))
 
 
 class Chooser:
@@ -283,7 +279,7 @@ class Chooser:
         """The mean of five: the description, the nearest example and the nearest few, both whole and by frames."""
         if not query.whole:
             return 0.0
-        described = _dot(query.whole, self._described[index])
+        described = alike(query.whole, self._described[index])
         nearest, few, *frames = _nearest(query, self._examples[index], described)
         ordinary = (described + max(nearest, learnt) + few + sum(frames)) / 5
         return max(ordinary, learnt) if learnt >= _SAME_WORDS else ordinary
@@ -304,7 +300,7 @@ class Chooser:
         return _Sentences(_Vectors.of(vectors[: len(texts)]), _Vectors.of(vectors[len(texts) :]))
 
     async def _vectors(self, texts: Sequence[str]) -> list[Vector]:
-        return [_unit(vector) for vector in await self._embedder.embed(texts)] if texts else []
+        return [unit(vector) for vector in await self._embedder.embed(texts)] if texts else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,13 +335,3 @@ def _has(low: str, cue: str) -> bool:
         position = low.find(cue, position + 1)
     return False
 
-
-def _unit(vector: Vector) -> Vector:
-    length = sqrt(sum(map(mul, vector, vector))) or 1.0
-    if abs(length - 1.0) < 1e-4:
-        return array("f", vector)
-    return array("f", (value / length for value in vector))
-
-
-def _dot(a: Vector, b: Vector) -> float:
-    return float(sum(map(mul, a, b)))

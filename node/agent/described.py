@@ -10,12 +10,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from math import exp, sqrt
-from operator import mul
+from math import exp
 
 import msgspec
 
 from node.agent.ports import Embedder
+from node.agent.vectors import Vector, alike, unit
 
 __all__ = ["FEATURES", "Described", "DescribedChoice", "DescribedChooser", "DescribedConstants", "features_of",
            "load_described"]
@@ -33,8 +33,6 @@ _COMMON = frozenset((
     "who", "will", "with", "would", "you", "your",
 ))
 _NUMERIC = frozenset({"integer", "float", "number"})
-
-Vector = Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +113,12 @@ class DescribedChooser:
             self._known.clear()
         new = [text for text in texts if text not in self._known]
         if new:
-            self._known.update(zip(new, map(_unit, await self._embedder.embed(new)), strict=True))
+            self._known.update(zip(new, map(unit, await self._embedder.embed(new)), strict=True))
 
 
 def features_of(text: str, tool: Described, vectors: Mapping[str, Vector]) -> tuple[float, ...]:
     """FEATURES, in their order. vectors: of text, of the tool's texts and of every word."""
-    name, described, whole = (_dot(vectors[text], vectors[part]) for part in _texts(tool))
+    name, described, whole = (alike(vectors[text], vectors[part]) for part in _texts(tool))
     said, names, words = _request_words(text), _content(tool.name), _tool_words(tool)
     told = _content(f"{tool.name} {tool.description}")[:_WORDS_LIMIT]
     return (
@@ -169,7 +167,7 @@ def _met(wanted: Sequence[str], by: Sequence[str], vectors: Mapping[str, Vector]
     if not wanted or not by:
         return 0.0
     others = [vectors[word] for word in dict.fromkeys(by)]
-    return sum(max(_dot(vectors[word], other) for other in others) for word in wanted) / len(wanted)
+    return sum(max(alike(vectors[word], other) for other in others) for word in wanted) / len(wanted)
 
 
 def _share(wanted: Sequence[str], by: Sequence[str]) -> float:
@@ -179,12 +177,3 @@ def _share(wanted: Sequence[str], by: Sequence[str]) -> float:
 
 def _text_of(entry: object, key: str) -> str:
     return str(entry.get(key, "")) if isinstance(entry, Mapping) else ""
-
-
-def _unit(vector: Vector) -> Vector:
-    length = sqrt(sum(map(mul, vector, vector))) or 1.0
-    return tuple(value / length for value in vector)
-
-
-def _dot(a: Vector, b: Vector) -> float:
-    return float(sum(map(mul, a, b)))

@@ -10,13 +10,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from math import sqrt
-from operator import mul
 from typing import Protocol
 
 from node.agent.ports import Embedder, Span
 from node.agent.readers.numbers import fold
 from node.agent.readers.phrases import trimmed
+from node.agent.vectors import alike, unit
 
 __all__ = ["MOST", "Lesson", "LessonStore", "Lessons", "framed"]
 
@@ -92,15 +91,15 @@ class Lessons:
             if self._known is None:
                 lessons = list(await self._store.all())[:MOST]
                 vectors = await self._embedder.embed([one.text for one in lessons]) if lessons else []
-                self._known = [(one, _unit(vector)) for one, vector in zip(lessons, vectors, strict=True)]
+                self._known = [(one, unit(vector)) for one, vector in zip(lessons, vectors, strict=True)]
             if not self._known:
                 return []
-            query = _unit((await self._embedder.embed([text]))[0])
+            query = unit((await self._embedder.embed([text]))[0])
         except Exception as error:  # without the vectors there are no lessons; the built-in examples still work
             _log.info("no lessons: %s", type(error).__name__)
             return []
         scored = [
-            (one, max(float(sum(map(mul, query, vector))), OPENS_ALIKE if _opens_alike(one, text) else 0.0))
+            (one, max(alike(query, vector), OPENS_ALIKE if _opens_alike(one, text) else 0.0))
             for one, vector in self._known
         ]
         return sorted((found for found in scored if found[1] >= NEAR), key=lambda found: -found[1])
@@ -153,8 +152,3 @@ def _behind(before: Sequence[str], words: Sequence[tuple[str, int, int]]) -> int
             if [word[0] for word in words[index : index + length]] == tail:
                 return words[index + length - 1][2]
     return None
-
-
-def _unit(vector: Sequence[float]) -> Sequence[float]:
-    length = sqrt(sum(map(mul, vector, vector))) or 1.0
-    return tuple(value / length for value in vector)

@@ -7,10 +7,7 @@ import click
 
 from node.cli.client import named
 from node.cli.options import json_option, session
-
-
-def _s(number: int) -> str:
-    return "" if number == 1 else "s"
+from node.counting import counted
 
 
 def render(view: dict[str, Any]) -> str:
@@ -35,8 +32,8 @@ def render(view: dict[str, Any]) -> str:
                 f"  at once        {view['max_concurrency']:,}",
             ]
     lines.append(
-        f"  used today     {view['tokens_today']:,} token{_s(view['tokens_today'])} in "
-        f"{view['requests_today']:,} request{_s(view['requests_today'])}; "
+        f"  used today     {counted(view['tokens_today'], 'token')} in "
+        f"{counted(view['requests_today'], 'request')}; "
         f"{view['running']:,} running"
     )
     if view["counts_with"]:

@@ -14,7 +14,7 @@ from node.store.connection import Connection
 __all__ = [
     "INBOX_ROOM", "InboxRoom", "InboxRow", "Incoming", "Marks", "OutboxRow", "OutboxState", "Receipt", "acknowledge",
     "enqueue", "expire", "find", "give_up", "inbox", "is_full", "mark_read", "mark_sent", "marks", "outbox",
-    "peers_waiting", "pending", "receive", "renumber", "sent", "skip", "waiting",
+    "peers_waiting", "pending", "receive", "renumber", "sent", "skip", "waiting", "withhold",
 ]
 
 

@@ -14,7 +14,7 @@ from node.counting import counted
 @pytest.mark.parametrize(("number", "words", "text"), [
     (0, ("peer",), "0 peers"), (1, ("peer",), "1 peer"), (2, ("peer",), "2 peers"),
     (1, ("entry", "entries"), "1 entry"),
-    (0, ("entry", "entries"), "0 entries"), (1000, ("message waits", "messages wait"), "1000 messages wait"),
+    (0, ("entry", "entries"), "0 entries"), (1000, ("message waits", "messages wait"), "1,000 messages wait"),
 ])
 def test_only_one_is_one(number: int, words: tuple[str, ...], text: str) -> None:
     assert counted(number, *words) == text

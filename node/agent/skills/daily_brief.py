@@ -15,7 +15,8 @@ from node.agent.skills.registry import SkillCall, SkillOutcome, SkillSay
 from node.agent.slots import Reading
 from node.agent.tools.messages import Postbox
 from node.agent.tools.reminders import ReminderBook
-from node.agent.tools.wording import clock_span, counted, day, listed
+from node.agent.tools.wording import clock_span, day, listed
+from node.counting import counted
 from node.privacy.labels import Confidentiality, Integrity, Labeled, Value
 from node.sources.event import Event
 

@@ -11,7 +11,8 @@ from node.agent.tools.calls import in_thread
 from node.agent.tools.errors import BadArgument
 from node.agent.tools.examples import examples_of
 from node.agent.tools.registry import Args, ArgValue, Param, ToolAnswer, ToolContext, ToolSpec, check_args
-from node.agent.tools.wording import clock_span, counted, day, minutes
+from node.agent.tools.wording import clock_span, day, minutes
+from node.counting import counted
 from node.privacy.labels import Confidentiality, Integrity, Labeled, Value
 from node.sources.event import Event, merge
 from node.sources.ics import Calendars

@@ -16,7 +16,8 @@ from node.agent.tools.registry import (
     check_args,
     effect_value,
 )
-from node.agent.tools.wording import counted, listed
+from node.agent.tools.wording import listed
+from node.counting import counted
 from node.privacy.labels import Confidentiality, Integrity, Labeled
 from node.sources.notes import Hit, NoteFolder, NoteInfo, WritePlan
 

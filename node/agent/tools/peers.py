@@ -6,7 +6,7 @@ from typing import Protocol
 
 from node.agent.tools.examples import examples_of
 from node.agent.tools.registry import Args, ToolAnswer, ToolContext, ToolSpec, check_args
-from node.agent.tools.wording import counted
+from node.counting import counted
 from node.privacy.labels import Confidentiality, Integrity, Labeled, Value
 
 __all__ = ["PeerDirectory", "PeerEntry", "PeersList"]

@@ -19,7 +19,8 @@ from node.agent.tools.registry import (
     check_args,
     effect_value,
 )
-from node.agent.tools.wording import counted, moment
+from node.agent.tools.wording import moment
+from node.counting import counted
 from node.privacy.labels import Confidentiality, Integrity, Labeled, Value
 
 __all__ = ["KeptReminder", "ReminderBook", "ReminderCancel", "ReminderList", "ReminderSet"]

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-__all__ = ["clock_span", "counted", "day", "listed", "minutes", "moment"]
+from node.counting import counted
+
+__all__ = ["clock_span", "day", "listed", "minutes", "moment"]
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = (
@@ -40,11 +42,6 @@ def minutes(count: int) -> str:
     hours, rest = divmod(count, 60)
     parts = [counted(hours, "hour")] if hours else []
     return " ".join(parts + ([counted(rest, "minute")] if rest or not hours else []))
-
-
-def counted(count: int, noun: str) -> str:
-    """1 note, 2 notes."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def listed(items: Sequence[str], *, last: str = "and") -> str:
