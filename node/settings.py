@@ -44,6 +44,10 @@ def _within(low: int, high: int) -> Callable[[Any], str | None]:
     return lambda value: None if low <= value <= high else f"must lie between {low} and {high}"
 
 
+def _none_or_within(low: int, high: int) -> Callable[[Any], str | None]:
+    return lambda value: None if value == 0 or low <= value <= high else f"must be 0 or lie between {low} and {high}"
+
+
 def _folders(value: Any) -> str | None:
     wrong = [one for one in (value if isinstance(value, tuple) else (value,)) if one and not one.startswith(("/", "~"))]
     return f"needs full paths, and {wrong[0]!r} is none" if wrong else None
@@ -165,6 +169,9 @@ class AgentConfig:
     """How the agent behaves."""
 
     learn: bool = _setting(True, "learn your wording from actions that you confirmed, on this device (kith memory)")
+    undo_days: int = _setting(
+        365, "days that what the agent wrote for you stays recorded, and can be undone; 0: for ever",
+        _none_or_within(30, 36_500))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +229,9 @@ class MailConfig:
     """Messages between nodes."""
 
     keep_days: int = _setting(14, "how long an undelivered message waits", _within(1, 365))
+    history_days: int = _setting(
+        365, "days that a message is kept once you read it, or once yours was delivered or expired; 0: for ever",
+        _none_or_within(30, 36_500))
 
 
 @dataclass(frozen=True, slots=True)

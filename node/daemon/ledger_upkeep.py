@@ -1,15 +1,12 @@
 """Keeps the ledger as long as the owner wants it: old texts go first, much later the entries themselves.
 
-Must not know what an entry says.
+Must not know what an entry says, nor when it is done.
 """
 
 import logging
 from datetime import timedelta
 
-import trio
-
 from node.clock import Clock, to_ms
-from node.errors import KithError
 from node.privacy.ledger import Ledger
 from node.store.database import Database
 
@@ -17,8 +14,6 @@ __all__ = ["LedgerUpkeep"]
 
 log = logging.getLogger(__name__)
 
-EVERY_S = 6 * 3600.0
-FIRST_AFTER_S = 60.0
 _MS = timedelta(milliseconds=1)
 
 
@@ -34,17 +29,6 @@ class LedgerUpkeep:
         self._clock = clock
         self._texts_days = texts_days
         self._entries_days = entries_days
-
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Until cancelled."""
-        task_status.started()
-        await trio.sleep(FIRST_AFTER_S)
-        while True:
-            try:
-                await self.tidy()
-            except KithError as error:
-                log.warning("the ledger was not thinned out: %s", error.code)
-            await trio.sleep(EVERY_S)
 
     async def tidy(self) -> tuple[int, int]:
         """Remove what is older than wanted now: (texts, entries)."""

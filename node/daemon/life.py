@@ -169,7 +169,7 @@ class Node:
             self._attach_control(parts)
             for run in (
                 parts.engine.run, parts.scan.run, parts.detecting.run, parts.deliverer.run, parts.receipts.run,
-                parts.ledger_upkeep.run,
+                parts.tidying.run,
                 parts.reaching.run, parts.discovering.run, parts.mapping.run,
                 parts.serving.run, parts.adverts.run, parts.spot_checks.run,
             ):

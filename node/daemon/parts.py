@@ -5,7 +5,7 @@ Must not know the life of the node: who starts, in what order, and how it ends.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, date
+from datetime import UTC, date, timedelta
 from functools import partial
 
 from node.agent.loop import Agent
@@ -61,6 +61,7 @@ from node.daemon.serving import Serving
 from node.daemon.spot_checks import SpotChecks
 from node.daemon.style_trial import StyleTrial
 from node.daemon.thinker import Thinker
+from node.daemon.tidying import Tidying
 from node.daemon.upgrading import LaterConsent
 from node.daemon.upkeep import Upkeep
 from node.daemon.usage import StoredUsage, day_left_s
@@ -146,7 +147,7 @@ class Parts:
     discovering: Discovering
     mapping: Mapping
     receipts: ReceiptDesk
-    ledger_upkeep: LedgerUpkeep
+    tidying: Tidying
     decisions: Decisions
     credentials: CredentialStore
     privacy_desk: PrivacyDesk
@@ -281,7 +282,7 @@ def build_parts(
     deliverer = Deliverer(
         database, egress, lambda peer_id: networking.open_channel(peer_id, MAIL), roster.view, clock
     )
-    outbox = Outbox(database, egress, clock, entropy)
+    outbox = Outbox(database, egress, clock, entropy, keep=timedelta(days=settings.mail.keep_days))
     messages = Messages(database, outbox, deliverer, roster, desk, clock)
     def keep_learning(on: bool) -> None:
         set_value(paths.config_file, "agent.learn", "true" if on else "false")
@@ -359,8 +360,11 @@ def build_parts(
             receipts=receipts,
             own_id=identity.peer_id,
         ),
-        ledger_upkeep=LedgerUpkeep(
-            ledger, database, clock, texts_days=settings.ledger.texts_days, entries_days=settings.ledger.entries_days),
+        tidying=Tidying(
+            LedgerUpkeep(
+                ledger, database, clock, texts_days=settings.ledger.texts_days,
+                entries_days=settings.ledger.entries_days),
+            database, clock, messages_days=settings.mail.history_days, steps_days=settings.agent.undo_days),
         shelf=shelf, searching=searching, doctor=doctor, desk=desk, vault=vault, pair=pair,
         grant_desk=grant_desk, inference=inference,
         explainer=Explainer(thinker, engine, roster, lambda: networking.mode),

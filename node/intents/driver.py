@@ -18,12 +18,11 @@ from node.store import intents
 from node.store.database import Database
 from node.store.intents import LIVE, Intent, IntentState
 
-__all__ = ["KEEP_SETTLED_MS", "MOST_WAITING", "IntentQueue", "NewIntent"]
+__all__ = ["MOST_WAITING", "IntentQueue", "NewIntent"]
 
 log = logging.getLogger(__name__)
 
 MOST_WAITING = 500
-KEEP_SETTLED_MS = 30 * 86_400_000
 EXPIRY_LOOK_S = 60.0
 _S = IntentState
 
@@ -149,7 +148,6 @@ class IntentQueue:
         now_ms = self._now_ms()
         try:
             found = await self._database.write(intents.recover, now_ms)
-            await self._database.write(intents.prune, now_ms - KEEP_SETTLED_MS)
         except KithError as error:
             log.warning("the queue stays as the last stop left it for now: %s", error.code)
         else:

@@ -28,11 +28,15 @@ KEEP = timedelta(days=14)
 class Outbox:
     """The owner's outgoing messages."""
 
-    def __init__(self, database: Database, egress: Egress, clock: Clock, entropy: Entropy) -> None:
+    def __init__(
+        self, database: Database, egress: Egress, clock: Clock, entropy: Entropy, *, keep: timedelta = KEEP,
+    ) -> None:
+        """keep: how long an undelivered message waits."""
         self._database = database
         self._egress = egress
         self._clock = clock
         self._entropy = entropy
+        self._keep = keep
 
     async def put(
         self, peer: PeerView, body: str, ask: ConsentAsker, *, message_id: str | None = None, owners_words: bool = True,
@@ -53,7 +57,7 @@ class Outbox:
         message_id = message_id or new_id(self._entropy)
         text = owner_text(body) if owners_words else Labeled(body, Confidentiality.PUBLIC, Integrity.LOCAL, "agent")
         now_ms = to_ms(self._clock.now())
-        expires_ms = now_ms + KEEP // timedelta(milliseconds=1)
+        expires_ms = now_ms + self._keep // timedelta(milliseconds=1)
 
         def enqueue(tx: Any) -> None:
             mail.enqueue(

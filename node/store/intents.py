@@ -209,10 +209,10 @@ def clear(tx: Connection) -> int:
 
 
 def prune(tx: Connection, before_ms: int) -> int:
-    """How many settled ones were removed that nothing happened to since then."""
+    """How many settled ones were removed that nothing happened to since then; not those whose answer is still new."""
     return tx.execute(
-        "DELETE FROM intents WHERE state NOT IN ('waiting', 'needs_consent', 'running') AND updated_ms < ?",
-        (before_ms,)).rowcount
+        "DELETE FROM intents WHERE state NOT IN ('waiting', 'needs_consent', 'running') AND updated_ms < ? "
+        "AND NOT (state = 'done' AND seen_ms IS NULL)", (before_ms,)).rowcount
 
 
 def _intent(row: Sequence[Any]) -> Intent:

@@ -14,7 +14,7 @@ from typing import Any
 from node.errors import StoreConflict
 from node.store.connection import Connection
 
-__all__ = ["Step", "StepState", "advance", "applied", "get", "last_undoable", "plan", "unfinished"]
+__all__ = ["Step", "StepState", "advance", "applied", "drop_before", "get", "last_undoable", "plan", "unfinished"]
 
 _SELECT = "SELECT number, key, run_id, step, state, plan, decision, record, created_ms, updated_ms FROM journal "
 
@@ -119,6 +119,19 @@ def applied(tx: Connection, *, limit: int) -> list[Step]:
     """The newest steps that are in place and not undone, oldest first."""
     rows = tx.execute(_SELECT + "WHERE state = 'applied' ORDER BY number DESC LIMIT ?", (limit,)).fetchall()
     return [_step(row) for row in reversed(rows)]
+
+
+def drop_before(tx: Connection, before_ms: int, *, limit: int) -> int:
+    """How many steps went whose last change is older than this. One that is not over stays, and so does the one that
+    would be undone next.
+    """
+    return tx.execute(
+        "DELETE FROM journal WHERE number IN ("
+        "  SELECT number FROM journal WHERE state NOT IN ('planned', 'approved') AND updated_ms < ?"
+        "  AND number <> coalesce((SELECT number FROM journal WHERE state = 'applied' AND record IS NOT NULL"
+        "    ORDER BY applied_order DESC LIMIT 1), 0)"
+        "  ORDER BY number LIMIT ?)", (before_ms, limit),
+    ).rowcount
 
 
 def _step(row: tuple[Any, ...]) -> Step:

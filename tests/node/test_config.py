@@ -74,6 +74,7 @@ def test_every_setting_is_explained_in_words():
     ("[net]\nprot = 1", "{path}:2: there is no setting called net.prot. Did you mean net.port?"),
     ("[network]\nport = 1", "there is no setting called network.port. Did you mean net.port?"),
     ("zzz = 1", "{path}:1: there is no setting called zzz."),
+    ("[mail]\nhistory_days = 7", "{path}:2: mail.history_days = 7 must be 0 or lie between 30 and 36500."),
     ("[net]\n\nport = 70000", "{path}:3: net.port = 70000 must lie between 0 and 65535."),
     ("[net]\nport = true", "must be a whole number"),
     ("[net]\nport = \"1\"", "must be a whole number"),

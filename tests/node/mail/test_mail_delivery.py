@@ -389,6 +389,9 @@ async def test_row_and_ledger_entry_are_one_step(post: Post) -> None:
     assert entry.texts == ("together",)
     assert entry.close is None
     assert datetime.fromtimestamp(row.expires_ms / 1000, UTC) == post.clock.now() + KEEP
+    short = Outbox(post.near, post.guard.egress, post.clock, SeededEntropy(8), keep=timedelta(days=2))
+    row = await short.put(PEER, "as the owner's settings say", post.guard.owner)
+    assert datetime.fromtimestamp(row.expires_ms / 1000, UTC) == post.clock.now() + timedelta(days=2)
 
 
 async def test_a_head_that_cannot_be_kept_does_not_deny_a_message_that_is_queued(

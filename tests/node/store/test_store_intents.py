@@ -163,6 +163,15 @@ def test_found_by_start_or_key_and_cleared(tx: Connection) -> None:
     assert (intents.prune(tx, 8), intents.prune(tx, 9)) == (0, 1)
 
 
+def test_an_answer_that_was_not_looked_at_is_not_pruned(tx: Connection) -> None:
+    put(tx, "a")
+    intents.advance(tx, "a" * 32, S.RUNNING, 6)
+    assert intents.settle(tx, "a" * 32, 1, answer(), 7) is not None
+    assert intents.prune(tx, 100) == 0
+    intents.mark_seen(tx, "a" * 32, 8)
+    assert intents.prune(tx, 100) == 1
+
+
 class QueueOfRequests(RuleBasedStateMachine):
     """The rows against a plain model, with kill -9 between any two commits: the file is opened anew each time."""
 

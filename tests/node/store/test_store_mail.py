@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from store_rows import memory_rows
 
 from node.errors import StoreConflict
-from node.store import mail
+from node.store import mail, mail_archive
 from node.store.connection import Connection
 from node.store.mail import Incoming, OutboxState, Receipt
 
@@ -126,6 +126,30 @@ def test_another_message_under_a_taken_number_is_told_not_swallowed():
     assert [row.message_id for row in mail.inbox(tx)] == ["m1"]
 
 
+def test_what_is_over_goes_with_time_and_nothing_unread_or_undelivered_ever_does():
+    tx = memory_rows()
+    for number in (1, 2, 3, 4):
+        put(tx, number)
+    mail.acknowledge(tx, "bea", 2, 2000)
+    mail.expire(tx, 1000 + HOUR_MS)        # 3 and 4; the peer has not been told to step over them
+    put(tx, 5, now_ms=3000)
+    for seq in (1, 2, 3):
+        mail.receive(tx, "bea", incoming(seq), 1000)
+    mail.mark_read(tx, 2, 2000)
+    far_ms = 9 * HOUR_MS
+    assert mail_archive.drop_read(tx, 2000, limit=9) == mail_archive.drop_settled(tx, 2000, limit=9) == 0
+    assert [mail_archive.drop_read(tx, far_ms, limit=1) for _ in range(3)] == [1, 1, 0]
+    assert [mail_archive.drop_settled(tx, far_ms, limit=1) for _ in range(3)] == [1, 1, 0]
+    assert [row.seq for row in mail.inbox(tx)] == [3]
+    assert {row.seq: row.state.value for row in mail.outbox(tx)} == {3: "expired", 4: "expired", 5: "queued"}
+    assert mail.receive(tx, "bea", incoming(1), far_ms) is Receipt.DUPLICATE    # known by its number, without its row
+    assert mail.receive(tx, "bea", incoming(4), far_ms) is Receipt.STORED
+    assert put(tx, 6).seq == 6
+    mail.acknowledge(tx, "bea", 4, far_ms)
+    assert mail_archive.drop_settled(tx, far_ms, limit=9) == 2
+    assert [row.seq for row in mail.pending(tx, "bea")] == [5, 6]
+
+
 def test_a_message_sent_again_under_a_new_number_is_stored_once():
     tx = memory_rows()
     mail.receive(tx, "bea", incoming(1), 1)
@@ -201,6 +225,7 @@ class TwoNodes(RuleBasedStateMachine):
         self.sender, self.receiver = memory_rows(), memory_rows()
         self.promised: list[str] = []
         self.expired: set[str] = set()
+        self.put_away: list[str] = []
         self.frames: list[object] = []
         self.acks: list[int] = []
         self.now_ms = 1000
@@ -269,16 +294,35 @@ class TwoNodes(RuleBasedStateMachine):
         self.now_ms += int(hours * HOUR_MS)
         self.expired.update(row.message_id for row in mail.expire(self.sender, self.now_ms))
 
+    @rule(commits=st.booleans(), limit=st.integers(1, 3))
+    def read_and_tidy(self, commits: bool, limit: int) -> None:
+        """Both sides remove what is over. What is on its way, or can still be told about, must come out the same."""
+        def tidy() -> None:
+            arrived = [row.arrival for row in mail.inbox(self.receiver, limit=10_000)]
+            mail.mark_read(self.receiver, max(arrived, default=0), self.now_ms)
+            mail_archive.drop_read(self.receiver, self.now_ms + 1, limit=limit)
+            mail_archive.drop_settled(self.sender, self.now_ms + 1, limit=limit)
+
+        if commits:
+            before = self.inbox_ids()
+            tidy()
+            self.put_away += [one for one in before if one not in self.inbox_ids()]
+        else:
+            self.crash(self.receiver, lambda: self.crash(self.sender, tidy))
+
+    def inbox_ids(self) -> list[str]:
+        return [row.message_id for row in reversed(mail.inbox(self.receiver, limit=10_000))]
+
     @invariant()
     def the_inbox_is_what_was_promised_in_order_once(self) -> None:
-        got = [row.message_id for row in reversed(mail.inbox(self.receiver, limit=10_000))]
+        got = self.put_away + self.inbox_ids()
         assert len(got) == len(set(got))
         upto = mail.marks(self.receiver, "ann").received
         assert [one for one in self.promised[:upto] if one in got or one not in self.expired] == got
 
     @invariant()
     def delivered_means_in_the_inbox(self) -> None:
-        got = {row.message_id for row in mail.inbox(self.receiver, limit=10_000)}
+        got = {*self.put_away, *self.inbox_ids()}
         delivered = {row.message_id for row in mail.outbox(self.sender, limit=10_000) if row.state == "delivered"}
         assert delivered <= got
 
@@ -291,7 +335,7 @@ class TwoNodes(RuleBasedStateMachine):
                 mail.receive(
                     self.receiver, "ann", Incoming(row.seq, row.message_id, row.kind, row.body, row.created_ms), 1,
                 )
-        got = {row.message_id for row in mail.inbox(self.receiver, limit=10_000)}
+        got = {*self.put_away, *self.inbox_ids()}
         assert set(self.promised) - self.expired <= got
         mail.acknowledge(self.sender, "bea", mail.marks(self.receiver, "ann").received, 1)
         assert mail.peers_waiting(self.sender) == []
@@ -312,12 +356,25 @@ def acks_too_much(tx: Connection, peer: str, upto: int, now_ms: int) -> list[mai
     return REAL_ACKNOWLEDGE(tx, peer, min(upto + 1, mail.marks(tx, peer).allocated), now_ms)
 
 
+def tidies_what_is_not_acknowledged(tx: Connection, before_ms: int, *, limit: int) -> int:
+    """A sender that removes all but what waits, and with it numbers that it must tell the peer to step over."""
+    return tx.execute("DELETE FROM outbox WHERE state IN ('delivered', 'expired')").rowcount
+
+
+def tidies_what_waits(tx: Connection, before_ms: int, *, limit: int) -> int:
+    """A sender that looks at the age alone."""
+    return tx.execute("DELETE FROM outbox WHERE created_ms < ?", (before_ms,)).rowcount
+
+
 REAL_RECEIVE, REAL_ACKNOWLEDGE = mail.receive, mail.acknowledge
 
 
-@pytest.mark.parametrize(("name", "mutant"), [("receive", skips_ahead), ("acknowledge", acks_too_much)])
-def test_control_the_stateful_test_catches_broken_rows(monkeypatch, name, mutant):
-    monkeypatch.setattr(mail, name, mutant)
+@pytest.mark.parametrize(("module", "name", "mutant"), [
+    (mail, "receive", skips_ahead), (mail, "acknowledge", acks_too_much),
+    (mail_archive, "drop_settled", tidies_what_is_not_acknowledged), (mail_archive, "drop_settled", tidies_what_waits),
+])
+def test_control_the_stateful_test_catches_broken_rows(monkeypatch, module, name, mutant):
+    monkeypatch.setattr(module, name, mutant)
     quick = hypothesis_settings(
         max_examples=300, stateful_step_count=30, deadline=None, database=None, report_multiple_bugs=False,
         phases=[Phase.generate], derandomize=True,

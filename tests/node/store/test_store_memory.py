@@ -147,3 +147,24 @@ def test_what_a_crash_left_behind_is_found_in_order_and_undo_takes_the_last_appl
     assert journal.last_undoable(tx).key == "a"
     journal.advance(tx, "a", StepState.UNDONE, 40)
     assert journal.last_undoable(tx).key == "b"
+
+
+def test_old_steps_go_but_for_unfinished_ones_and_the_one_undone_next():
+    tx = memory_rows()
+    ways = {
+        "asked": (), "yes": ("approved",), "no": ("denied",), "wrong": ("approved", "failed"),
+        "back": ("approved", "applied", "undone"), "done": ("approved", "applied"), "last": ("approved", "applied"),
+    }
+    for key, states in ways.items():
+        planned(tx, key)
+        for state in states:
+            journal.advance(tx, key, StepState(state), 20, record="{}" if state == "applied" else None)
+    assert journal.drop_before(tx, 20, limit=9) == 0
+    assert [journal.drop_before(tx, 21, limit=3) for _ in range(3)] == [3, 1, 0]
+    assert [key for key in ways if journal.get(tx, key) is not None] == ["asked", "yes", "last"]
+    assert journal.last_undoable(tx).key == "last"
+    planned(tx, "new")
+    journal.advance(tx, "new", StepState.APPROVED, 30)
+    journal.advance(tx, "new", StepState.APPLIED, 30, record="{}")
+    assert journal.last_undoable(tx).key == "new"
+    assert journal.drop_before(tx, 25, limit=9) == 1
