@@ -7,7 +7,7 @@ another alphabet, underscores, line breaks. The vault compares folded texts only
 import unicodedata
 from dataclasses import dataclass
 
-__all__ = ["Folded", "fold", "fold_word", "squeeze", "squeeze_word"]
+__all__ = ["Folded", "fold", "fold_word", "squeeze", "squeeze_word", "visible"]
 
 # Dropped entirely: zero-width characters, soft hyphen, direction marks, variation selectors.
 _INVISIBLE = frozenset([
@@ -87,6 +87,20 @@ def fold(text: str) -> Folded:
                     out.append(letter)
                     origin.append(position)
                     spaced = letter == " "
+    return Folded("".join(out), origin)
+
+
+def visible(text: str) -> Folded:
+    """The text as it is read: without invisible characters, full-width and other compatibility forms as plain ones
+    (NFKC). Case, signs and accents stay."""
+    if text.isascii():
+        return Folded(text, list(range(len(text))))
+    out: list[str] = []
+    origin: list[int] = []
+    for position, char in enumerate(text):
+        plain = char if char.isascii() else "" if ord(char) in _INVISIBLE else unicodedata.normalize("NFKC", char)
+        out.append(plain)
+        origin += [position] * len(plain)
     return Folded("".join(out), origin)
 
 

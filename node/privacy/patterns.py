@@ -1,5 +1,5 @@
 """Personal identifiers that have a shape of their own: e-mail addresses, telephone numbers, IBANs, US social security
-numbers. Found without knowing anybody.
+numbers, however spelt. Found without knowing anybody.
 
 A small net that always runs; names and addresses of unknown people need the detectors. Must not know the vault.
 """
@@ -7,7 +7,9 @@ A small net that always runs; names and addresses of unknown people need the det
 import re
 from collections.abc import Sequence
 
+from node.privacy.normalise import visible
 from node.privacy.off_loop import off_loop
+from node.privacy.spelled_email import find_spelled_emails
 from node.privacy.vault import Hit, Vault
 
 __all__ = ["PatternNet", "find_ibans", "find_patterns"]
@@ -34,14 +36,18 @@ _SHORTEST_IBAN, _LONGEST_IBAN = 15, 34      # ISO 13616
 
 
 def find_patterns(text: str) -> list[Hit]:
-    """Every hit, in no particular order; they may overlap."""
-    hits = [
-        Hit(match.start(), match.end(), type_)
+    """Every hit, in no particular order; they may overlap. Invisible characters and full-width signs hide nothing."""
+    read = visible(text)
+    plain, origin = read.text, read.origin
+    spans = [
+        (*match.span(), type_)
         for type_, shape in (("EMAIL", _EMAIL), ("PHONE", _INTERNATIONAL), ("PHONE", _NATIONAL), ("ID", _SOCIAL))
-        for match in shape.finditer(text)
+        for match in shape.finditer(plain)
     ]
-    hits += [Hit(match.start("number"), match.end("number"), "PHONE") for match in _ANNOUNCED.finditer(text)]
-    return [*hits, *find_ibans(text)]
+    spans += [(*match.span("number"), "PHONE") for match in _ANNOUNCED.finditer(plain)]
+    spans += [(start, end, "EMAIL") for start, end in find_spelled_emails(plain)]
+    spans += [(hit.start, hit.end, hit.type) for hit in find_ibans(plain)]
+    return [Hit(origin[start], origin[end - 1] + 1, type_) for start, end, type_ in spans]
 
 
 def find_ibans(text: str) -> list[Hit]:

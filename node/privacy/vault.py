@@ -104,7 +104,7 @@ class Vault:
 
     def _add(self, text: str, type_: str) -> None:
         taken = False
-        for spelling in _spellings(text):
+        for spelling in _spellings(text, type_):
             taken = self._add_spelling(spelling, text, type_, self._count + 1) or taken
         self._count += taken
 
@@ -261,9 +261,17 @@ def _matches(automaton: "ahocorasick.Automaton | None", body: str) -> Iterator[t
         yield from automaton.iter(body)
 
 
-def _spellings(text: str) -> set[str]:
-    """The folded text; with two letters for a dotted or ringed one (Müller, Mueller); a date as people write it."""
+def _spellings(text: str, type_: str) -> set[str]:
+    """The folded text; with two letters for a dotted or ringed one (Müller, Mueller); a date as people write it; an
+    e-mail address with its signs in words."""
     spellings = {fold_word(text), fold_word(text.translate(_TWO_LETTERS))}
+    if type_ == "EMAIL":
+        name, at, host = text.rpartition("@")
+        if at:
+            spelt = host.replace(".", " dot ")
+            spellings |= {fold_word(f"{one} at {other}") for one in (name, name.replace(".", " dot "))
+                          for other in (host, spelt)}
+            spellings.add(fold_word(f"{name}@{spelt}"))
     date = _ISO_DATE.fullmatch(text.strip())
     if date is not None and 1 <= int(date["month"]) <= 12:
         year, month, day = date["year"], int(date["month"]), int(date["day"])
