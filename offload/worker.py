@@ -8,8 +8,7 @@ import argparse
 import os
 import threading
 import time
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -20,6 +19,7 @@ from offload.engine.adapters import Adapters
 from offload.engine.answer import Answer
 from offload.engine.chat import PromptReader
 from offload.engine.context import Context
+from offload.engine.desk import Desk
 from offload.engine.embedding import batches
 from offload.engine.kvfiles import KvFiles
 from offload.engine.library import Model, instruction_sets, open_library
@@ -69,6 +69,7 @@ _WORST_CACHE_BYTES = 384 * 1024
 # Remembered beside the answers at work: only names for cells, unless each sequence has a state of its own in memory.
 _KEPT_SEQUENCES = 24
 _KEPT_STATES = 4
+_IDLE_BEFORE_COPYING_S = 0.05
 _IDLE_BEFORE_WRITING_S = 1.0
 
 
@@ -81,28 +82,6 @@ class _Prepared:
 
 
 _DeskOrder = _Prepared | CancelJob | Unlock | Forget | Rest | Threads | Texts | Tokens
-
-
-class _Desk:
-    """Where orders wait for the decoding thread."""
-
-    def __init__(self) -> None:
-        self._arrived = threading.Condition()
-        self._orders: deque[_DeskOrder] = deque()
-
-    def put(self, order: _DeskOrder) -> None:
-        """Leave an order."""
-        with self._arrived:
-            self._orders.append(order)
-            self._arrived.notify()
-
-    def take(self, *, wait_s: float | None) -> list[_DeskOrder]:
-        """Everything that waits; when there is nothing, what comes within wait_s, None for ever."""
-        with self._arrived:
-            self._arrived.wait_for(lambda: self._orders, wait_s)
-            orders = list(self._orders)
-            self._orders.clear()
-            return orders
 
 
 def _serve(pipe: BlockingPipe, orders: Iterator[bytes], setup: Serve, layers: dict[str, str]) -> None:
@@ -134,7 +113,7 @@ def _serve(pipe: BlockingPipe, orders: Iterator[bytes], setup: Serve, layers: di
         description=model.description, licence=model.metadata("general.license"),
         has_template=model.template is not None, box=layers, probe=probe, gpu=gpu.words)))
 
-    desk = _Desk()
+    desk: Desk[_DeskOrder] = Desk()
     clerk = _Clerk(pipe, desk, model, reader, lanes)
     threading.Thread(target=clerk.work, args=(orders,), daemon=True).start()
     _decode_for_ever(pipe, desk, lanes)
@@ -169,6 +148,10 @@ class _Lanes:
         self._threads = count
         for context in self.contexts:
             context.use_threads(count)
+
+    def copy_ahead(self) -> bool:
+        """Copy something that is remembered out of the way of later decodes; False when nothing is left to copy."""
+        return self._normal.copy_ahead()
 
     def put_away(self) -> bool:
         """Write something that is remembered to disk; False when nothing is left to write."""
@@ -224,14 +207,17 @@ class _Lanes:
             sum(lane.queued for lane in self.schedulers))
 
 
-def _decode_for_ever(pipe: BlockingPipe, desk: _Desk, lanes: _Lanes) -> None:
-    """One frame per step, however many answers it moved; the lanes take turns. Idle time is for the files."""
-    written = True
+def _decode_for_ever(pipe: BlockingPipe, desk: Desk[_DeskOrder], lanes: _Lanes) -> None:
+    """One frame per step, however many answers it moved; the lanes take turns. Idle time is for copies and files."""
+    chores: list[tuple[float, Callable[[], bool]]] = []
     while True:
-        orders = desk.take(wait_s=0 if lanes.has_work else None if written else _IDLE_BEFORE_WRITING_S)
+        orders = desk.take(wait_s=0 if lanes.has_work else chores[0][0] if chores else None)
         for order in orders:
             _carry_out(order, pipe, lanes)
-        written = not (orders or lanes.has_work) and not lanes.put_away()
+        if orders or lanes.has_work:
+            chores = [(_IDLE_BEFORE_COPYING_S, lanes.copy_ahead), (_IDLE_BEFORE_WRITING_S, lanes.put_away)]
+        elif chores and not chores[0][1]():
+            del chores[0]
         for lane in lanes.schedulers:
             if lane.has_work:
                 _tell(pipe, lane.admit())
@@ -274,7 +260,7 @@ class _Clerk:
     """The thread that reads orders. It touches the vocabulary only, never the context."""
 
     def __init__(
-        self, pipe: BlockingPipe, desk: _Desk, model: Model, reader: PromptReader, lanes: _Lanes,
+        self, pipe: BlockingPipe, desk: Desk[_DeskOrder], model: Model, reader: PromptReader, lanes: _Lanes,
     ) -> None:
         self._pipe = pipe
         self._desk = desk
@@ -288,7 +274,9 @@ class _Clerk:
         status = _BROKEN_ORDER
         try:
             for payload in orders:
+                self._desk.say_in_hand(True)
                 self._carry_out(payload)
+                self._desk.say_in_hand(self._pipe.more_waits())
             status = 0
         finally:
             os._exit(status)

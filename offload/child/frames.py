@@ -5,6 +5,7 @@ child's own end. Must not know what the frames mean, trio, or processes.
 """
 
 import os
+import select
 import struct
 import threading
 from collections.abc import Iterator
@@ -69,6 +70,10 @@ class BlockingPipe:
         with self._write_lock:
             while rest:
                 rest = rest[os.write(self._fd, rest):]
+
+    def more_waits(self) -> bool:
+        """Whether something can be read at once, the end too."""
+        return bool(select.select([self._fd], [], [], 0)[0])
 
     def read_all(self) -> Iterator[bytes]:
         """Payloads until the daemon closes its end. Raises FrameTooLarge."""

@@ -95,9 +95,12 @@ class DraftWriter:
         self._drafted = ()
         if self._plain or self._rests > 0:
             return ()
-        draft = self._lookup.following(max(0, min(spare, self._length)), sure=self._sure)
+        least, most = _SHORT_DRAFT, max(0, min(spare, self._length))
+        if most + 1 == spare:       # the tile's last place costs less than nothing
+            least = most = spare
+        draft = self._lookup.following(most, sure=self._sure)
         stop = next((place for place, token in enumerate(draft) if token in self._never), len(draft))
-        if stop >= _SHORT_DRAFT:        # shorter, it costs more than it could save
+        if stop >= least:       # shorter, it costs more than it could save
             self._drafted = tuple(draft[:stop])
         return self._drafted
 

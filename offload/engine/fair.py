@@ -11,8 +11,9 @@ from typing import Literal
 __all__ = ["OWNER", "Company", "Pace", "Shares", "Turns"]
 
 OWNER = "owner"
-# While a prompt is read: the owner reads an answer along; guests wait for their first or next words; the owner waits.
-Company = Literal["watched", "guests", "alone"]
+# While a prompt is read: the owner reads an answer along, or does so while more prompts wait than answers are written;
+# guests wait for their first or next words; the owner waits.
+Company = Literal["watched", "burst", "guests", "alone"]
 
 _QUANTUM = 64
 # llama.cpp's attention takes 64 tokens of a decode together and the rest one by one, whoever they are of: with 3,500
@@ -23,8 +24,9 @@ _LEAST_READ = 16
 _MOST_CHUNK = 512
 _FIRST_GUESS_PER_S = 64.0   # slow: a guest gives a machine up that shows nothing for three seconds
 _FASTEST_GROWTH = 1.3   # from one decode to the next: a machine that was free for a moment is not a quick one
-# Also how long a cancel can take, and how long nothing moves for whoever waits at a distance.
-_TARGET_S: Mapping[Company, float] = {"watched": 0.25, "guests": 1.0, "alone": 1.0}
+# Also how long a cancel can take, and how long nothing moves for whoever waits at a distance. A burst has one such stop
+# instead of several shorter ones.
+_TARGET_S: Mapping[Company, float] = {"watched": 0.25, "burst": 0.6, "guests": 1.0, "alone": 1.0}
 
 
 class Shares:
@@ -93,11 +95,17 @@ class Pace:
         whole = (self._known(company) + beside) // _TILE * _TILE - beside
         return whole if whole >= _LEAST_READ else whole + _TILE * (1 + (_LEAST_READ - 1 - whole) // _TILE)
 
+    def all_at_once(self, company: Company, unread: int) -> bool:
+        """Whether one decode can read as much as this in time."""
+        return unread <= self._known(company)
+
     def learn(self, company: Company, read: int, elapsed_s: float, beside: int = 0) -> None:
         """A decode read so many prompt tokens and took so long."""
         known, most = self._known(company), self.tokens(company, beside)
         if read + beside >= _TILE:
             self._per_s = read / max(elapsed_s, 1e-6)
+        if company == "burst":      # too rare to learn from but how fast reading is
+            return
         in_time = read * _TARGET_S[company] / max(elapsed_s, 1e-6)
         if elapsed_s > _TARGET_S[company]:
             self._tokens[company] = _within(max(in_time, 0.5 * min(read, known)))

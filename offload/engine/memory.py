@@ -188,6 +188,17 @@ class Memory:
         """Write one idle sequence to disk that is not there yet; False when nothing is left to write."""
         return any(self._save(slot) for slot in reversed(self.idle())) or any(map(self._save_parked, self._parking))
 
+    def copy_ahead(self) -> bool:
+        """Copy one idle sequence to where it would be parked, while there is time: then it leaves at once when it is in
+        the way. False when none is left that has room there."""
+        for slot in reversed(self.idle()):
+            if self._is_in_the_way(slot) and not self._is_parked(slot):
+                parked = self._copied(slot)
+                if parked is not None and parked.size_bytes <= self._parking.room_bytes:
+                    self._parking.put(parked)
+                    return True
+        return False
+
     # -- inside
 
     def _tidy(self, answer: Answer, spared: Slot | None) -> None:
@@ -201,9 +212,13 @@ class Memory:
         for slot in self.idle():
             if slot is spared or not (at_once or self._context.decodes - slot.idle_from >= _PARK_AFTER_DECODES):
                 continue
-            alone = self.used_cells() - self.used_cells({slot: 0})     # parked, shared ones would take room twice
-            if alone >= max(_WORTH_PARKED_TOKENS, len(slot.tokens) - alone):
+            if self._is_in_the_way(slot):
                 self._park(slot)
+
+    def _is_in_the_way(self, slot: Slot) -> bool:
+        """Whether it has enough cells of its own; parked, shared ones would take room twice."""
+        alone = self.used_cells() - self.used_cells({slot: 0}) if slot.tokens else 0
+        return alone >= max(_WORTH_PARKED_TOKENS, len(slot.tokens) - alone)
 
     def _save(self, slot: Slot) -> bool:
         if self._files is None or self._files.missing(slot.space, slot.tokens) < _WORTH_TOKENS:
@@ -219,18 +234,27 @@ class Memory:
 
     def _park(self, slot: Slot) -> bool:
         """Move an idle slot's sequence out of the context. False: it may not be parked and is where it was."""
-        if not self._parking.limit_bytes or slot.space == NOBODY:
-            return False
-        checkpoints = [(known.position, known.state) for known in slot.checkpoints]
-        parked = Parked(slot.space, list(slot.tokens), Contents(self._context.save(slot.sequence), checkpoints))
-        left = self._parking.put(parked) if parked.contents.state else [parked]
-        for other in left:
-            if other is not parked:
-                self._save_parked(other)
-        if parked in left:
-            return False
+        if not self._is_parked(slot):
+            parked = self._copied(slot)
+            left = self._parking.put(parked) if parked is not None else []
+            for other in left:
+                if other is not parked:
+                    self._save_parked(other)
+            if parked is None or parked in left:
+                return False
         self.forget(slot)
         return True
+
+    def _is_parked(self, slot: Slot) -> bool:
+        return self._parking.holds(slot.space, slot.tokens, tuple(known.position for known in slot.checkpoints))
+
+    def _copied(self, slot: Slot) -> Parked | None:
+        """Its sequence as one to be parked. None: it may not be, or can't."""
+        if not self._parking.limit_bytes or slot.space == NOBODY:
+            return None
+        checkpoints = [(known.position, known.state) for known in slot.checkpoints]
+        state = self._context.save(slot.sequence)
+        return Parked(slot.space, list(slot.tokens), Contents(state, checkpoints)) if state else None
 
     def _recall(self, answer: Answer, keep: int, committed_cells: int) -> bool:
         """Bring back, parked or from disk, what saves enough reading. True: there is more in memory than before."""

@@ -69,6 +69,17 @@ class Parking:
         tree = self._trees.get(space)
         return tree.matches(tokens) if tree is not None else iter(())
 
+    def holds(self, space: Space, tokens: list[int], positions: tuple[int, ...]) -> bool:
+        """Whether just these tokens of this space are here, with these checkpoints."""
+        return any(
+            other.tokens == tokens and other.positions == positions
+            for other, same in self.matches(space, tokens) if same == len(tokens))
+
+    @property
+    def room_bytes(self) -> int:
+        """How much can come without anyone leaving."""
+        return self.limit_bytes - self._used_bytes
+
     def drop(self, parked: Parked) -> None:
         """It is not here any more, if it ever was."""
         if parked not in self._order:

@@ -109,6 +109,10 @@ class Scheduler:
         """Remember nothing of this principal any more."""
         self._memory.forget_principal(principal)
 
+    def copy_ahead(self) -> bool:
+        """Copy something that is remembered to where it is in nobody's way, while there is time; False when all is."""
+        return self._memory.copy_ahead()
+
     def put_away(self) -> bool:
         """Write something that is remembered to disk, while there is time; False when nothing is left to write."""
         return self._memory.put_away()
@@ -153,7 +157,7 @@ class Scheduler:
     def _admit(self) -> Events:
         events: Events = []
         left = False
-        while (answer := self._line.next(self._at_work())) is not None:
+        while self._line and (answer := self._line.next(self._at_work())) is not None:
             if answer.finish_reason is not None:
                 self._line.take(answer)
                 events += [*self._shown(answer), self._ended(answer)]
@@ -260,7 +264,9 @@ class Scheduler:
         for slot, answer in reading:
             wanted[answer.principal] += slot.unread
         beside = sum(len(added) for _, added in batch)
-        shares = self._shares.split(wanted, min(self._context.room, self._pace.tokens(self._company(), beside)))
+        company = self._company()
+        budget = wanted.total() if company == "burst" else self._pace.tokens(company, beside)
+        shares = self._shares.split(wanted, min(self._context.room, budget))
         read = 0
         for slot, answer in reading:
             count = min(slot.unread, shares[answer.principal])
@@ -343,10 +349,14 @@ class Scheduler:
 
     def _company(self) -> Company:
         """For whom the next decode must not take long."""
-        busy = [answer for _, answer in self._busy()]
-        if any(answer.principal == OWNER and answer.pending is not None for answer in busy):
-            return "watched"
-        return "guests" if any(answer.principal != OWNER for answer in busy) else "alone"
+        busy = list(self._busy())
+        owners = [answer for _, answer in busy if answer.principal == OWNER]
+        written = sum(answer.pending is not None for answer in owners)
+        if not written:
+            return "guests" if len(owners) < len(busy) else "alone"
+        unread = sum(slot.unread for slot, answer in busy if answer.pending is None)
+        crowded = len(owners) - written > written and self._pace.all_at_once("burst", unread)
+        return "burst" if crowded else "watched"
 
     # -- ends
 

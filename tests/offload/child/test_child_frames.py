@@ -49,6 +49,22 @@ def test_a_length_above_the_limit_is_refused_before_its_body_is_read() -> None:
         join_frame(b"x" * 11, limit_bytes=10)
 
 
+def test_the_childs_end_knows_whether_more_waits() -> None:
+    to_child, from_us = os.pipe()
+    pipe = BlockingPipe(to_child)
+    assert not pipe.more_waits()
+    os.write(from_us, join_frame(b"one")[:3])
+    assert pipe.more_waits()
+    os.write(from_us, join_frame(b"one")[3:])
+    payloads = pipe.read_all()
+    assert next(payloads) == b"one"
+    assert not pipe.more_waits()
+    os.close(from_us)
+    assert pipe.more_waits()
+    assert list(payloads) == []
+    os.close(to_child)
+
+
 def test_the_childs_end_reads_and_writes_whole_frames() -> None:
     to_child, from_us = os.pipe()
     from_child, to_us = os.pipe()

@@ -202,6 +202,17 @@ def test_a_full_batch_is_not_filled_further_with_guesses(others: int, longest: i
     assert all(sum(tokens for _, tokens in batch) <= max(8, others + 1, longest) for batch in seen)
 
 
+def test_a_draft_fills_the_tile_where_one_more_does() -> None:
+    """Kernels take four tokens together: with four others 8 cost less than 7; where only 3 are known, none."""
+    writer = DraftWriter([5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 5, 6, 7, 8], frozenset())
+    assert writer.guess(3) == (10, 11, 12)
+    assert writer.guess(4) == (10, 11, 12, 13)
+    assert writer.guess(5) == (10, 11, 12)
+    short = DraftWriter([5, 6, 7, 8, 10, 11, 12, 5, 6, 7, 8], frozenset({5}))
+    assert short.guess(3) == (10, 11, 12)
+    assert short.guess(4) == ()
+
+
 def test_nothing_is_guessed_while_a_prompt_is_read() -> None:
     prompt = [*SOURCE, 2, 3]
     wants = copying(prompt, SOURCE)

@@ -60,6 +60,34 @@ def test_with_fixed_chunks_the_same_chats_would_freeze() -> None:
     assert decodes < 12
 
 
+def in_one_decode(*waiting: int, written: int = 1, who: str = "owner") -> int:
+    """How much of prompts of these lengths, arriving together, the next decode reads beside answers of the owner."""
+    context = TimedContext(context_tokens=20_000)
+    machine = scheduler(context, slots=8)
+    machine.submit(answer("first", tokens(99, 128), [5]))     # 128 in 0.4 s: 0.6 s are worth some 190
+    finish(machine)
+    for number in range(written):
+        machine.submit(answer(f"chat-{number}", tokens(number, 20), varied(400, number), most=400))
+    machine.step()
+    for number, length in enumerate(waiting):
+        machine.submit(answer(f"new-{number}", tokens(50 + number, length), varied(50), who=who))
+    machine.step()
+    return sum(count for _, count in context.batches[-1]) - written
+
+
+def test_a_burst_is_read_at_once_where_more_wait_than_are_written_to() -> None:
+    assert in_one_decode(40, 40, 40) == 120
+    assert in_one_decode(60, 60, written=1) == 120
+
+
+def test_what_is_no_burst_keeps_to_the_step_target() -> None:
+    """More than one decode's worth, not more who wait than who read along, or guests: 64 tokens, with those beside."""
+    assert in_one_decode(80, 80, 80) < 64
+    assert in_one_decode(120) < 64
+    assert in_one_decode(60, 60, written=2) < 64
+    assert in_one_decode(40, 40, 40, who="peer-1") < 64
+
+
 def test_alone_a_prompt_is_read_in_large_pieces_and_for_guests_in_larger_ones_than_for_the_owner() -> None:
     def median_chunk(company: str | None) -> int:
         context = TimedContext(context_tokens=20_000)

@@ -76,6 +76,52 @@ def test_beside_others_at_work_only_what_was_not_needed_for_a_while_leaves() -> 
     assert cached(ask(machine, answer("next", [*TALK, 2, 3, 99], [4]))) == {"next": len(TALK) + 2}
 
 
+class CountingContext(FakeContext):
+    """Counts the copies that are made of sequences."""
+
+    saves = 0
+
+    def save(self, sequence: int) -> bytes:
+        self.saves += 1
+        return super().save(sequence)
+
+
+def test_what_was_copied_while_there_was_time_leaves_without_a_copy_and_comes_back_whole() -> None:
+    context = CountingContext()
+    machine = scheduler(context)
+    ask(machine, answer("talk", TALK, [2, 3]), answer("second", [70] * 9, [4]))
+    assert [machine.copy_ahead() for _ in range(3)] == [True, True, False]
+    assert context.saves == 2
+    ask(machine, answer("other", [90] * 5, LONG, most=40, who="peer-1"))
+    assert cells(context) == 5 + len(LONG) - 1
+    assert context.saves == 2
+    assert cached(ask(machine, answer("next", [*TALK, 2, 3, 99], [4]))) == {"next": len(TALK) + 2}
+
+
+def test_what_was_said_after_the_copy_is_copied_anew() -> None:
+    context = CountingContext()
+    machine = scheduler(context)
+    ask(machine, answer("talk", TALK, [2, 3]))
+    assert machine.copy_ahead()
+    ask(machine, answer("next", [*TALK, 2, 3, 99], [4, 5, 6]))
+    ask(machine, answer("other", [90] * 5, LONG, most=40, who="peer-1"))
+    assert context.saves == 2
+    whole = [*TALK, 2, 3, 99, 4, 5, 6]
+    assert cached(ask(machine, answer("third", [*whole, 98], [4]))) == {"third": len(whole)}
+
+
+def test_a_copy_ahead_drives_nobody_out_and_ends_with_its_principal() -> None:
+    context = CountingContext()
+    one = len(str([*TALK, 2]).encode())
+    machine = scheduler(context, parking_bytes=one + 10)
+    ask(machine, answer("talk", TALK, [2], who="peer-1"), answer("more", [60, *TALK[1:]], [2], who="peer-2"))
+    assert [machine.copy_ahead() for _ in range(2)] == [True, False]
+    for who in ("peer-1", "peer-2"):
+        machine.forget(who)
+    assert cached(ask(machine, answer("a", [*TALK, 2, 9], [2], who="peer-1"))) == {"a": 0}
+    assert not list(machine._memory._parking)
+
+
 def test_a_turn_that_comes_soon_finds_it_where_it_was() -> None:
     context = FakeContext()
     machine = scheduler(context)
