@@ -25,7 +25,7 @@ _RECIPIENT = re.compile(
     re.IGNORECASE,
 )
 """A command to write to somebody, and whom: one word, known or not."""
-_TO_SOMEBODY = re.compile(r"(?<=\w)\s+to\s+(?:(?:my|the)\s+)?[^\W\d_]+\s*[.!]*$")
+_TO_SOMEBODY = re.compile(r"(?<=\w)\s+to\s+(?:(?:my|the)\s+)?[^\W\d_][\w-]*\s*[.!]*$")
 """Who gets it, said last: "a text that says hi to Abby"."""
 _BY_TEXT = re.compile(r"\s+(?:via|by|in|with|as)\s+(?:an?\s+)?(?:text|message|sms)\s*[.!]*$", re.IGNORECASE)
 _SUBJECT = re.compile(r"(?:about|regarding|concerning)\s", re.IGNORECASE)

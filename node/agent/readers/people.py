@@ -1,8 +1,8 @@
 """People of the address book in the owner's words. Never a guess between two names.
 
-An exact name or a name's own word counts; one typo in a capitalised word of four letters or more is only ever a
-question ("did you mean"); a capitalised stranger where a person must stand ("with Zoe") is a question too. Must
-not know tools.
+An exact name or a name's own word counts, but never with another number ("pixel 9" is not "pixel 8"); one typo in a
+capitalised word of four letters or more is only ever a question ("did you mean"); a capitalised stranger where a person
+must stand ("with Zoe") is a question too. Must not know tools.
 """
 
 import re
@@ -17,6 +17,10 @@ from node.agent.readers.numbers import fold
 __all__ = ["AddressBook", "People", "Person", "Unclear"]
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*", re.UNICODE)
+_PIECE = re.compile(r"\d+|[^\W\d_]+")
+_GLUED = re.compile(r"(?:[-_.]?[^\W_]*\d[^\W_]*)+")
+"""The rest of a word with digits: "pc-2", "node9b"."""
+_NUMBER_AFTER = re.compile(r"[-_\s]?\d+(?!\w|[.:,]\d)")
 _PARENTS = (
     frozenset({"mum", "mom", "mummy", "mommy", "mother", "mam", "mama"}),
     frozenset({"dad", "daddy", "father", "papa"}),
@@ -87,8 +91,11 @@ class AddressBook:
         self.names = tuple(names)
         self._by_word: dict[str, list[str]] = {}
         self._phrases: list[tuple[tuple[str, ...], str]] = []
+        self._numbered: list[tuple[re.Pattern[str], str]] = []
         for name in self.names:
             for alias in (*_aliases(name), *_kin(name)):
+                if any(map(str.isdigit, alias)) and any(map(str.isalpha, alias)):
+                    self._numbered.append((_numbered(alias), name))
                 words = tuple(fold(word) for word in _WORD.findall(alias))
                 if len(words) > 1:
                     self._phrases.append((words, name))
@@ -96,6 +103,7 @@ class AddressBook:
                     if word not in _TITLES and name not in self._by_word.setdefault(word, []):
                         self._by_word[word].append(name)
         self._phrases.sort(key=lambda phrase: -len(phrase[0]))
+        self._numbered.sort(key=lambda one: -len(one[1]))
 
     def read(self, text: str, *, expected: bool = False, taken: Sequence[Span] = ()) -> People:
         """Everybody named in text. expected: text answers the question who, so every word of it may be a name. Words in
@@ -105,6 +113,12 @@ class AddressBook:
         found: list[Person] = []
         unclear: list[Unclear] = []
         used: set[int] = {i for i, token in enumerate(words) if any(token.span.overlaps(span) for span in taken)}
+        for shape, name in self._numbered:
+            for match in shape.finditer(text):
+                inside = {i for i, token in enumerate(words) if token.span.overlaps(Span(*match.span()))}
+                if not used & inside:
+                    used |= inside
+                    found.append(Person(name, Span(*match.span())))
         for phrase, name in self._phrases:
             for index in range(len(words) - len(phrase) + 1):
                 run = range(index, index + len(phrase))
@@ -116,10 +130,13 @@ class AddressBook:
                 continue
             known = self._by_word.get(token.low, [])
             if known and not (token.low in _COMMON and not token.capital):
-                if len(known) == 1:
+                other = self._other_number(text, token, known)
+                if other is not None:
+                    unclear.append(_unclear(text, other, tuple(known)))
+                elif len(known) == 1:
                     found.append(Person(known[0], token.span))
                 else:
-                    unclear.append(Unclear(token.text, token.span, tuple(known)))
+                    unclear.append(_unclear(text, token.span, tuple(known)))
                 used.add(index)
         named = [person.span for person in found] + [item.span for item in unclear]
         for index, token in enumerate(words):
@@ -140,12 +157,18 @@ class AddressBook:
         first_word = not before.strip()
         owning = re.match(r"[’']s\b", after) is not None
         if close and (owning or not first_word) and (owning or listed or expected or _PERSON_PLACE.search(before)):
-            return Unclear(token.text, token.span, close)
+            return _unclear(text, token.span, close)
         if _COMPANY_AFTER.match(after):
             return None
         if listed or expected or _SURE_PLACE.search(before):
-            return Unclear(token.text, token.span, close)
+            return _unclear(text, token.span, close)
         return None
+
+    def _other_number(self, text: str, token: "_Token", known: Sequence[str]) -> Span | None:
+        """The word and the number behind it, where a number belongs to all of these names: it is none of theirs."""
+        after = _NUMBER_AFTER.match(text, token.span.end)
+        numbered = {name for _, name in self._numbered}
+        return Span(token.span.start, after.end()) if after and numbered.issuperset(known) else None
 
     def _close(self, low: str) -> tuple[str, ...]:
         """Contacts one typo away (insert, delete, change or swap of one letter)."""
@@ -173,6 +196,19 @@ class _Token:
             if self.text.endswith(ending) and len(self.text) > 2:
                 return [_Token(self.text[:-2], Span(self.span.start, self.span.end - 2))]
         return [self]
+
+
+def _unclear(text: str, span: Span, candidates: tuple[str, ...]) -> Unclear:
+    """As it was said, with the digits that are part of the word."""
+    rest = _GLUED.match(text, span.end)
+    whole = Span(span.start, rest.end()) if rest else span
+    return Unclear(whole.of(text), whole, candidates)
+
+
+def _numbered(alias: str) -> "re.Pattern[str]":
+    """A name with digits in it, however its parts are joined: "pc-2", "pc 2", "PC2"."""
+    joined = r"[\s_.'’-]*".join(map(re.escape, _PIECE.findall(alias)))
+    return re.compile(rf"(?<![^\W_]){joined}(?![^\W_]|[.:,]\d)", re.IGNORECASE)
 
 
 def _meant(text: str, found: list[Person]) -> list[Person]:

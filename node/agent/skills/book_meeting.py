@@ -307,6 +307,8 @@ def _found(text: str, names: Sequence[str]) -> Labeled:
 
 
 def _short(name: str) -> str:
+    if any(map(str.isdigit, name)):
+        return name         # "pixel 8" is no first name and a last one
     return re.sub(r"\s*\(.*\)", "", name).strip() if "(" in name or name.startswith("Dr") else name.split()[0]
 
 
