@@ -130,18 +130,20 @@ class LocalEngine:
             return EngineHealth(state="no_model", detail=f"{models[0].record.name} is broken: {broken}")
         if not self._hosts:
             return EngineHealth(state="idle", model=self._info(models[0]), threads=self._limits.threads)
-        host = max((host for host, _ in self._hosts.values()), key=lambda host: host.jobs)
+        hosts = [host for host, _ in self._hosts.values()]
+        host = max(hosts, key=lambda one: (one.jobs, one.model.digest == models[0].digest))
         state: EngineState = host.supervisor.state
         facts = host.ready_facts
-        last_s, still_s = host.last_token_s, host.standstill_s
-        detail = host.supervisor.detail if still_s is None else (
-            f"No decode has finished for {still_s:.0f} s; the worker is ended when that goes on.")
+        last_s = host.last_token_s
         return EngineHealth(
-            state=state, detail=detail, model=self._info(host.model), running=host.jobs - host.queued,
+            state=state, detail=_detail(host), model=self._info(host.model), running=host.jobs - host.queued,
             queued=host.queued, last_token_age_s=None if last_s is None else trio.current_time() - last_s,
             restarts=host.supervisor.restarts, threads=self._limits.threads, backend=facts.backend if facts else "",
             gpu=facts.gpu if facts else "",
-            box=facts.box if facts else {}, probe=facts.probe if facts else {})
+            box=facts.box if facts else {}, probe=facts.probe if facts else {},
+            troubles=tuple(
+                f"{one.model.record.name} {one.supervisor.state}; {_detail(one)}" for one in hosts
+                if one is not host and (one.supervisor.state == "quarantined" or one.standstill_s is not None)))
 
     async def warm(self, model: str | None = None) -> None:
         """Load a model before anyone asks. Raises EngineError."""
@@ -326,6 +328,13 @@ class LocalEngine:
             licence=record.licence if record.licence != "unknown" or not facts else facts.licence or "unknown",
             loaded=known is not None and known[0].supervisor.state == "ready",
             placeholder_style=record.placeholder_style, broken=self._soundness.damage(model.digest))
+
+
+def _detail(host: ModelHost) -> str:
+    """What there is to say of a worker's state, empty for nothing."""
+    still_s = host.standstill_s
+    return host.supervisor.detail if still_s is None else (
+        f"No decode has finished for {still_s:.0f} s; the worker is ended when that goes on.")
 
 
 def physical_cores() -> int:

@@ -252,7 +252,7 @@ class EngineHealth(msgspec.Struct, frozen=True, kw_only=True):
     """How the engine is.
 
     box: each layer of the worker's box -> "held" or the reason why it is missing. probe: what the worker tried from
-    inside -> "possible" or the refusal.
+    inside -> "possible" or the refusal. troubles: what is wrong with other models' workers, in words.
     """
 
     state: EngineState
@@ -267,6 +267,7 @@ class EngineHealth(msgspec.Struct, frozen=True, kw_only=True):
     gpu: str = ""
     box: Mapping[str, str] = {}
     probe: Mapping[str, str] = {}
+    troubles: tuple[str, ...] = ()
 
 
 class Engine(Protocol):

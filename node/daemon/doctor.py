@@ -1,6 +1,7 @@
 """kith doctor: every check with what to do about it, each within its own deadline. Must not mend anything."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import trio
 
@@ -110,8 +111,11 @@ class Doctor:
         text += f"; graphics card: {health.gpu}" if health.gpu else ""
         wedged = health.state == "ready" and bool(health.detail)
         state = "problem" if health.state == "quarantined" else "warning" if wedged else "ok"
-        return [Check(name="model", state=state, text=text + (f"; {health.detail}" if health.detail else "")),
-                *broken, *_box("engine box", health.box), *_box("scan box", self._scan.box),
+        again = f"It is tried again within ten minutes, or at once after: kith models use {name}"
+        return [Check(name="model", state=state, text=text + (f"; {health.detail}" if health.detail else ""),
+                      hint=again if health.state == "quarantined" else ""),
+                *(Check(name="model", state="warning", text=trouble) for trouble in health.troubles),
+                *broken, *_box("engine box", health.box, health.probe), *_box("scan box", self._scan.box),
                 *_box("detector box", self._detecting.box)]
 
     async def _look_at_sources(self) -> list[Check]:
@@ -138,11 +142,13 @@ class Doctor:
         return Check(name="detectors", state="ok", text=f"installed, their process is {self._detecting.state}")
 
 
-def _box(name: str, held: Mapping[str, str]) -> list[Check]:
-    missing = {layer: why for layer, why in held.items() if why != "held"}
+def _box(name: str, held: Mapping[str, str], probe: Mapping[str, str] = MappingProxyType({})) -> list[Check]:
+    """probe: what the process tried from inside. A wall that stands and does not hold is worse than none."""
+    missing = [f"{layer}: {why}" for layer, why in held.items() if why != "held"]
+    possible = [attempt.replace("_", " ") for attempt, found in probe.items() if found == "possible"]
     if not held:
         return []
-    if missing:
-        text = "; ".join(f"{layer}: {why}" for layer, why in missing.items())
-        return [Check(name=name, state="warning", text=f"not all layers hold: {text}")]
+    if missing or possible:
+        gaps = [*missing, *([f"it could {', '.join(possible)}"] if possible else [])]
+        return [Check(name=name, state="warning", text=f"not all layers hold: {'; '.join(gaps)}")]
     return [Check(name=name, state="ok", text=", ".join(held))]

@@ -129,13 +129,15 @@ class ModelShelf:
 
     async def use(self, name: str) -> ModelView:
         """Make one model the default, now and at the next start; with an adapter its model, and the adapter for the
-        owner's own requests. Raises ModelMissing, ModelUnusable."""
+        owner's own requests. One that was left alone since its process died too often is tried again. Raises
+        ModelMissing, ModelUnusable."""
         view = await self._named(name)
         if view.base == GONE:
             raise ModelUnusable(f"The model that {view.name} is for is not on this device.")
         if view.broken:
             raise ModelUnusable(f"{view.name} is broken: {view.broken}")
         self._engine.set_default(view.name)
+        self._engine.release()
         await trio.to_thread.run_sync(self._keep_default, view.name)
         return msgspec.structs.replace(view, default=True)
 

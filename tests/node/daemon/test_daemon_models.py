@@ -176,6 +176,14 @@ async def test_what_is_no_model_is_refused_and_leaves_nothing(desk, content):
         await desk.add(desk.source / "absent.gguf")
 
 
+async def test_choosing_a_model_ends_its_quarantine(desk, monkeypatch):
+    await desk.add(make_gguf(desk.source / "a.gguf"))
+    released = []
+    monkeypatch.setattr(desk.engine, "release", lambda: released.append(desk.kept[:]))
+    await desk.shelf.use("a")
+    assert released == [[]] and desk.kept == ["a"]
+
+
 async def test_a_broken_model_is_shown_and_removed_but_never_chosen(desk):
     await desk.add(make_gguf(desk.source / "good.gguf"))
     (desk.own / "a.gguf").write_bytes(b"GGUF\x09\x00\x00\x00" + b"\1" * 100)
