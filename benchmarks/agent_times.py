@@ -26,11 +26,11 @@ async def _spent_ms(texts: list[str]) -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
         fill_folder(Path(folder))
         agent, reader = world(Path(folder)).agent, bank.reader()
-        await agent._judge(reader, reader.read("what is on tomorrow", bank.NOW))
+        await agent._judging.judge(reader, reader.read("what is on tomorrow", bank.NOW))
         spent: list[float] = []
         for text in texts:
             begun_s = time.perf_counter()
-            await agent._judge(reader, reader.read(text, bank.NOW))
+            await agent._judging.judge(reader, reader.read(text, bank.NOW))
             spent.append(1000 * (time.perf_counter() - begun_s))
         return spent
 

@@ -64,12 +64,12 @@ Judge = Callable[[str], Awaitable[tuple[str | None, Mapping[str, str]]]]
 
 
 def _judge(world: Any, lessons: Lessons, embedder: Any) -> Judge:
-    from node.agent.loop import _choosable
+    from node.agent.judging import choosable
     from node.agent.readers.people import AddressBook
     from node.agent.slots import SlotReader
 
     registry, skills = world.agent._parts.registry, world.agent._parts.skills
-    chooser, gate = Chooser(_choosable(registry, skills), embedder), load_gate()
+    chooser, gate = Chooser(choosable(registry, skills), embedder), load_gate()
 
     async def judge(text: str) -> tuple[str | None, Mapping[str, str]]:
         reader = SlotReader(AddressBook(await world.agent._parts.names()), world.agent._settings.locale)

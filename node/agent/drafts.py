@@ -12,9 +12,11 @@ from typing import Literal
 
 from node.agent.ports import Json
 
-__all__ = ["Draft", "DraftKind", "Given", "pick_choice"]
+__all__ = ["ANSWER_IN_WORDS", "Draft", "DraftKind", "Given", "pick_choice"]
 
 DraftKind = Literal["tool", "which", "skill", "think"]
+ANSWER_IN_WORDS = "answer"
+"""The choice beside the tools: no tool, a model's answer in words."""
 
 
 _KINDS: dict[str, DraftKind] = {"tool": "tool", "which": "which", "skill": "skill", "think": "think"}

@@ -10,40 +10,38 @@ from dataclasses import replace
 from datetime import datetime
 
 from node.agent.acting import Actor
+from node.agent.amendments import Amendments
 from node.agent.approve import Approvals
-from node.agent.choice import Choosable, Chooser, Ranking, forbids, is_question, removes
+from node.agent.choice import Ranking, forbids, removes
 from node.agent.conversation import Conversation
-from node.agent.drafts import Draft, pick_choice
+from node.agent.drafts import ANSWER_IN_WORDS, Draft
 from node.agent.errors import EmptyRequest, RequestTooLong
 from node.agent.events import Answered, EventSink, Status
 from node.agent.following import (
-    corrected_slot,
     correction,
-    last_call,
     last_person,
     leans,
-    rewritten,
     split_goals,
     wants_undo,
     with_name,
 )
 from node.agent.foreign import Foreign, understand
-from node.agent.gate import SHOWN_P, Band, Verdict
+from node.agent.gate import Band, Verdict
 from node.agent.heavy import Work, is_language, is_wordwork, lacks_means, needs_material, work_of
+from node.agent.judging import Judging
+from node.agent.open_question import OpenQuestion
 from node.agent.planning import MOST_TOOLS, FreePlan
 from node.agent.ports import Answer, AnswerKind, AskRequest, ThinkJob, ThinkResult
 from node.agent.readers.people import AddressBook
-from node.agent.recalling import fill_as_before, learnt_choice, recall
+from node.agent.recalling import fill_as_before, recall
 from node.agent.rehearsal import Rehearsed
 from node.agent.repetition import RepeatedSteps, RepeatedText
-from node.agent.saying import ability, declined, question, which
+from node.agent.saying import declined, which
 from node.agent.skills.registry import Skills
 from node.agent.slots import Reading, SlotReader
 from node.agent.thinking import Reasoner, conclude
-from node.agent.tools.errors import ToolError
-from node.agent.tools.registry import Registry
-from node.agent.turn import AgentParts, AgentSettings, Said, Turn, asked, living_choices, personal, plain
-from node.privacy.labels import Confidentiality, Integrity, Labeled, derive, owner_text
+from node.agent.turn import AgentParts, AgentSettings, Said, Turn, asked, living_choices, plain
+from node.privacy.labels import Labeled, derive, owner_text
 
 __all__ = ["REQUEST_CHARS", "Agent"]
 
@@ -52,8 +50,6 @@ REQUEST_CHARS = 4_000
 _PLAUSIBLE = 0.6
 """In the middle band, what a model could answer or no node can do is only asked about from here on."""
 _CERTAIN = 0.96      # where words ask for thoughts and the tool takes nothing that could be read in them: the time
-_ANSWER_IN_WORDS = "answer"
-"""The choice beside the tools: no tool, a model's answer in words."""
 
 
 class Agent:
@@ -65,10 +61,12 @@ class Agent:
         self.approvals = Approvals(
             parts.approver, parts.journal, parts.registry, deadline_s=settings.approval_deadline_s,
         )
-        self._chooser = Chooser(_choosable(parts.registry, parts.skills), parts.embedder)
+        self._judging = Judging(parts)
         self._actor = Actor(parts, self.approvals)
         self._reasoner = Reasoner(parts)
         self._free_plan = FreePlan(parts, self._actor)
+        self._open_question = OpenQuestion(parts, self._actor, self._reasoner, self._judging)
+        self._amendments = Amendments(parts, self._actor, self.approvals)
 
     @property
     def skills(self) -> Skills:
@@ -121,7 +119,7 @@ class Agent:
         reading = reader.read(text, now)
         if self._parts.skills.sure(reading) is not None:
             return None
-        _, verdict = await self._judge(reader, reading)
+        _, verdict = await self._judging.judge(reader, reading)
         if verdict.band is not Band.ACT:
             return Rehearsed("", {})
         name = verdict.best[0]
@@ -139,12 +137,12 @@ class Agent:
     async def _turn(self, turn: Turn) -> Said:
         stored = turn.conversation.draft
         draft = Draft.from_json(stored) if stored else None
-        if draft and not turn.request.attachments and (said := await self._resume(turn, draft)):
+        if draft and not turn.request.attachments and (said := await self._open_question.resume(turn, draft)):
             return said
         await turn.conversation.keep_draft(None)
         if wants_undo(turn.request.text):
-            return await self._undo(turn)
-        if (words := correction(turn.request.text)) and (said := await self._correct(turn, words)):
+            return await self._amendments.undo(turn)
+        if (words := correction(turn.request.text)) and (said := await self._amendments.correct(turn, words)):
             return said
         foreign = understand(text := turn.request.text, turn.reader.dates_at(self._parts.clock.now()))
         if foreign and not turn.request.attachments:
@@ -160,38 +158,6 @@ class Agent:
         if not foreign.apology:
             return await self._reasoner.think(turn, turn.request.text, ())
         return plain(turn, foreign.apology, AnswerKind.DECLINED, f"{foreign.language} is served in part only")
-
-    async def _undo(self, turn: Turn) -> Said:
-        try:
-            sentence = await self.approvals.undo_last()
-        except ToolError as error:
-            return personal(turn, f"{error} {error.hint}".strip(), AnswerKind.STOPPED, "it can't be taken back")
-        if sentence is None:
-            return plain(turn, "There is nothing to take back.", AnswerKind.DONE, "nothing was written")
-        return personal(turn, sentence, AnswerKind.DONE, "you took it back")
-
-    async def _correct(self, turn: Turn, words: str) -> Said | None:
-        """The last call again with what these words replace; None when they replace nothing in it."""
-        last = last_call(turn.conversation.history)
-        if last is None:
-            return None
-        now = self._parts.clock.now()
-        said = turn.reader.read(words, now, names_expected=True)
-        before = turn.reader.read(last.draft.text, last.draft.said_at)
-        if skill := self._parts.skills.get(last.draft.name):
-            text = rewritten(before, said)
-            if text is None:
-                return None
-            turn.instead_of = last.key
-            return await self._actor.run_skill(turn, skill, replace(last.draft, text=text, said_at=now))
-        tool = self._parts.registry.get(last.draft.name)
-        slot = corrected_slot(tool.spec, said) if tool else None
-        if tool is None or slot is None:
-            return None
-        if turn.reader.expected(tool.spec, slot, words, now, (), earlier=before.when) is None:
-            return None
-        turn.instead_of = last.key
-        return await self._actor.call_tool(turn, replace(last.draft, slot=slot).answered(words, now))
 
     async def _goals(self, turn: Turn, whole: Turn) -> Said:
         """One request after the other, when a message holds several that each stand for themselves."""
@@ -229,7 +195,7 @@ class Agent:
             reading = turn.reader.read(part, now)
             if self._parts.skills.sure(reading) is not None:
                 continue
-            if (await self._judge(turn.reader, reading))[1].band is not Band.ACT:
+            if (await self._judging.judge(turn.reader, reading))[1].band is not Band.ACT:
                 return False
         return True
 
@@ -243,7 +209,7 @@ class Agent:
         if is_language(text):
             material = await self._reasoner.material_named(turn, reading)
             return await self._think(turn, reading, material or ())
-        ranking, verdict = await self._judge(turn.reader, reading)
+        ranking, verdict = await self._judging.judge(turn.reader, reading)
         work = work_of(text, has_material=False)
         best = self._parts.registry.get(ranking.tools[0].name) if ranking.tools else None
         complete = best is not None and (
@@ -256,7 +222,7 @@ class Agent:
             return await self._ask_which(turn, reading, verdict, work)
         if work is Work.THINK and not ranking.vetoed:
             return await self._think(turn, reading, ())
-        abilities = [self._ability(tool.name) for tool in ranking.tools[:3]]
+        abilities = [self._judging.ability(tool.name) for tool in ranking.tools[:3]]
         text = declined(work, abilities, vetoed=ranking.vetoed, forbidden=forbids(text))
         return plain(turn, text, AnswerKind.DECLINED, f"no tool fits (p {verdict.p:.2f})")
 
@@ -280,7 +246,7 @@ class Agent:
         beyond: list[str] = []
         for part in parts:
             reading = turn.reader.read(part, now)
-            ranking, verdict = await self._judge(turn.reader, reading)
+            ranking, verdict = await self._judging.judge(turn.reader, reading)
             if verdict.band is Band.DECLINE:
                 beyond.append(part)
                 continue
@@ -291,21 +257,6 @@ class Agent:
             return None
         return await self._free_plan.plan(turn, readings, list(dict.fromkeys(names)), beyond=beyond)
 
-    async def _judge(self, reader: SlotReader, reading: Reading) -> tuple[Ranking, Verdict]:
-        near = await recall(self._parts.lessons, reading.text)
-        evidence: dict[str, float] = {}
-        for tool in self._parts.registry:
-            filled = reader.fill(tool.spec, reading, await living_choices(tool))
-            filled = fill_as_before(near, tool.spec, filled, reading)
-            evidence[tool.spec.name] = filled.evidence(tool.spec)
-        for skill in self._parts.skills:
-            if not skill.claims:
-                continue
-            name = skill.claims[0]
-            evidence[name] = max(evidence.get(name, 0.0), skill.evidence(reading))
-        ranking = await self._chooser.choose(reading.text, evidence, learnt_choice(near))
-        return ranking, self._parts.gate.judge(ranking)
-
     async def _think(self, turn: Turn, reading: Reading, material: Sequence[tuple[str, Labeled]]) -> Said:
         if not material and needs_material(reading.text) and not turn.conversation.history:
             draft = Draft("think", "", reading.text, reading.now, "material")
@@ -314,86 +265,7 @@ class Agent:
         return await self._reasoner.think(turn, reading.text, material)
 
     async def _ask_which(self, turn: Turn, reading: Reading, verdict: Verdict, work: Work) -> Said:
-        names = (*verdict.best, _ANSWER_IN_WORDS) if work is Work.THINK else verdict.best
+        names = (*verdict.best, ANSWER_IN_WORDS) if work is Work.THINK else verdict.best
         draft = Draft("which", "", reading.text, reading.now, "tool", names)
-        said = await asked(turn, draft, which([self._ability(name) for name in names]))
+        said = await asked(turn, draft, which([self._judging.ability(name) for name in names]))
         return Said(said.text, replace(said.answer, reason=f"more than one thing could be meant (p {verdict.p:.2f})"))
-
-    # ------------------------------------------------------------ the answer to a question
-
-    async def _resume(self, turn: Turn, draft: Draft) -> Said | None:
-        """The draft with this message as its answer; None when the message is a new request."""
-        text = turn.request.text
-        labels = [self._ability(name) for name in draft.choices] if draft.kind == "which" else draft.choices
-        picked = pick_choice(text, labels)
-        if picked == "no":
-            await turn.conversation.keep_draft(None)
-            return plain(turn, "All right, nothing was done.", AnswerKind.DECLINED, "you took it back")
-        reading = turn.reader.read(draft.text, draft.said_at)
-        match draft.kind:
-            case "which":
-                if picked is None:
-                    return None
-                await turn.conversation.keep_draft(None)
-                if draft.choices[picked] == _ANSWER_IN_WORDS:
-                    return await self._reasoner.think(turn, draft.text, ())
-                return await self._actor.act(turn, draft.choices[picked], reading)
-            case "think":
-                await turn.conversation.keep_draft(None)
-                given = Labeled(text, Confidentiality.PERSONAL, Integrity.OWNER, "owner", ())
-                return await self._reasoner.think(turn, draft.text, (("text", given),))
-            case "tool" | "skill":
-                answer = draft.choices[picked] if picked is not None and draft.choices else text
-                doubtful = not self._fits(turn, draft, answer) or is_question(answer)
-                if doubtful and await self._is_new(turn):
-                    return None
-                return await self._resume_call(turn, draft, answer)
-
-    async def _resume_call(self, turn: Turn, draft: Draft, answer: str) -> Said:
-        now = self._parts.clock.now()
-        if draft.kind == "skill":
-            skill = self._parts.skills.get(draft.name)
-            if skill is None:
-                return plain(turn, "That skill is not here any more.", AnswerKind.DECLINED, "the skill is gone")
-            return await self._actor.run_skill(turn, skill, draft.answered(answer, now))
-        tool = self._parts.registry.get(draft.name)
-        if tool and not self._fits(turn, draft, answer):
-            offered = draft.choices or (await living_choices(tool)).get(draft.slot, ())
-            return await asked(turn, draft, f"I did not understand that. {question(tool.spec, draft.slot, offered)}")
-        return await self._actor.call_tool(turn, draft.answered(answer, now))
-
-    def _fits(self, turn: Turn, draft: Draft, answer: str) -> bool:
-        """True when the readers find the slot that was asked for in the answer."""
-        if answer in draft.choices:
-            return True
-        reading = turn.reader.read(answer, self._parts.clock.now(), names_expected=True)
-        tool = self._parts.registry.get(draft.name)
-        if draft.kind == "skill" or tool is None or draft.slot not in tool.spec.params:
-            people = bool(reading.people.found or reading.people.unclear)
-            return reading.when.said if draft.slot == "when" else people if draft.slot == "people" else True
-        return turn.reader.expected(tool.spec, draft.slot, answer, reading.now, draft.choices) is not None
-
-    async def _is_new(self, turn: Turn) -> bool:
-        """True when the message is a request of its own."""
-        reading = turn.reader.read(turn.request.text, self._parts.clock.now())
-        _, verdict = await self._judge(turn.reader, reading)
-        return verdict.p >= SHOWN_P or is_language(turn.request.text)
-
-    def _ability(self, name: str) -> str:
-        """What the tool does, in words; the skill's for the tool it stands for."""
-        if name == _ANSWER_IN_WORDS:
-            return "answer it in words, with a model"
-        tool = self._parts.registry.get(name)
-        return ability(tool.spec.description) if tool else name
-
-
-def _choosable(registry: Registry, skills: Skills) -> list[Choosable]:
-    """The tools as candidates; a skill's sentences and cues count for the first tool that it takes requests of."""
-    found: list[Choosable] = []
-    for spec in registry.specs():
-        one = Choosable.of(spec)
-        for skill in skills:
-            if skill.claims[:1] == (spec.name,):
-                one = replace(one, examples=(*one.examples, *skill.examples), cues=(*one.cues, *skill.cues))
-        found.append(one)
-    return found

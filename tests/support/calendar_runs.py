@@ -102,7 +102,7 @@ async def judge(seed: int) -> Judged:
             lambda: f"s{seed}-{next(numbers)}",
         )
         agent = Agent(parts, AgentSettings(Locale(zone), "phone"))
-        agent._chooser = _CHOOSERS.setdefault("one", agent._chooser)      # the same sentences: embedded once
+        agent._judging._chooser = _CHOOSERS.setdefault("one", agent._judging._chooser)   # same sentences, embedded once
         free = registry.get("calendar_free")
         assert isinstance(free, ReadTool)
         listed = await free.run({"when": house.free_window, "duration": _LEAST_FREE_MIN}, ToolContext(clock, zone))

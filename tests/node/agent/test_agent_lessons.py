@@ -107,7 +107,7 @@ def taught_world(root: Path, store: Store, owner: Owner | None = None) -> World:
     parts = one.agent._parts
     lessons = Lessons(store, parts.embedder, lambda: f"lesson{next(numbers)}")
     one.agent._parts = replace(parts, lessons=lessons)
-    one.agent._actor._parts = one.agent._parts
+    one.agent._actor._parts = one.agent._judging._parts = one.agent._parts
     return one
 
 

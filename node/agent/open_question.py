@@ -1,0 +1,86 @@
+"""The agent's open question, and the owner's next message taken as its answer.
+
+A message that is a request of its own leaves the question behind. Must not know how the ladder goes on then.
+"""
+
+from node.agent.acting import Actor
+from node.agent.choice import is_question
+from node.agent.drafts import ANSWER_IN_WORDS, Draft, pick_choice
+from node.agent.gate import SHOWN_P
+from node.agent.heavy import is_language
+from node.agent.judging import Judging
+from node.agent.ports import AnswerKind
+from node.agent.saying import question
+from node.agent.thinking import Reasoner
+from node.agent.turn import AgentParts, Said, Turn, asked, living_choices, plain
+from node.privacy.labels import Confidentiality, Integrity, Labeled
+
+__all__ = ["OpenQuestion"]
+
+
+class OpenQuestion:
+    """Takes messages as answers to what the agent asked."""
+
+    def __init__(self, parts: AgentParts, actor: Actor, reasoner: Reasoner, judging: Judging) -> None:
+        self._parts = parts
+        self._actor = actor
+        self._reasoner = reasoner
+        self._judging = judging
+
+    async def resume(self, turn: Turn, draft: Draft) -> Said | None:
+        """The draft with this message as its answer; None when the message is a new request."""
+        text = turn.request.text
+        labels = [self._judging.ability(name) for name in draft.choices] if draft.kind == "which" else draft.choices
+        picked = pick_choice(text, labels)
+        if picked == "no":
+            await turn.conversation.keep_draft(None)
+            return plain(turn, "All right, nothing was done.", AnswerKind.DECLINED, "you took it back")
+        reading = turn.reader.read(draft.text, draft.said_at)
+        match draft.kind:
+            case "which":
+                if picked is None:
+                    return None
+                await turn.conversation.keep_draft(None)
+                if draft.choices[picked] == ANSWER_IN_WORDS:
+                    return await self._reasoner.think(turn, draft.text, ())
+                return await self._actor.act(turn, draft.choices[picked], reading)
+            case "think":
+                await turn.conversation.keep_draft(None)
+                given = Labeled(text, Confidentiality.PERSONAL, Integrity.OWNER, "owner", ())
+                return await self._reasoner.think(turn, draft.text, (("text", given),))
+            case "tool" | "skill":
+                answer = draft.choices[picked] if picked is not None and draft.choices else text
+                doubtful = not self._fits(turn, draft, answer) or is_question(answer)
+                if doubtful and await self._is_new(turn):
+                    return None
+                return await self._resume_call(turn, draft, answer)
+
+    async def _resume_call(self, turn: Turn, draft: Draft, answer: str) -> Said:
+        now = self._parts.clock.now()
+        if draft.kind == "skill":
+            skill = self._parts.skills.get(draft.name)
+            if skill is None:
+                return plain(turn, "That skill is not here any more.", AnswerKind.DECLINED, "the skill is gone")
+            return await self._actor.run_skill(turn, skill, draft.answered(answer, now))
+        tool = self._parts.registry.get(draft.name)
+        if tool and not self._fits(turn, draft, answer):
+            offered = draft.choices or (await living_choices(tool)).get(draft.slot, ())
+            return await asked(turn, draft, f"I did not understand that. {question(tool.spec, draft.slot, offered)}")
+        return await self._actor.call_tool(turn, draft.answered(answer, now))
+
+    def _fits(self, turn: Turn, draft: Draft, answer: str) -> bool:
+        """True when the readers find the slot that was asked for in the answer."""
+        if answer in draft.choices:
+            return True
+        reading = turn.reader.read(answer, self._parts.clock.now(), names_expected=True)
+        tool = self._parts.registry.get(draft.name)
+        if draft.kind == "skill" or tool is None or draft.slot not in tool.spec.params:
+            people = bool(reading.people.found or reading.people.unclear)
+            return reading.when.said if draft.slot == "when" else people if draft.slot == "people" else True
+        return turn.reader.expected(tool.spec, draft.slot, answer, reading.now, draft.choices) is not None
+
+    async def _is_new(self, turn: Turn) -> bool:
+        """True when the message is a request of its own."""
+        reading = turn.reader.read(turn.request.text, self._parts.clock.now())
+        _, verdict = await self._judging.judge(turn.reader, reading)
+        return verdict.p >= SHOWN_P or is_language(turn.request.text)
