@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import msgspec
 import trio
 
-from offload.errors import BadRequest, EngineError
+from offload.errors import BadRequest, EngineError, ModelUnknown, NoModel
 from offload.ports import Engine, Failed, Finished, GenerateRequest, ModelInfo, Piece, TextPrompt, Usage
 
 __all__ = ["BenchPlan", "BenchReport", "BenchRow", "BenchRun", "run_bench"]
@@ -159,7 +159,7 @@ async def _info(engine: Engine, wanted: str | None) -> ModelInfo:
     for info in await engine.models():
         if wanted is None or wanted in (info.name, info.digest):
             return info
-    raise BadRequest(f"There is no model called {wanted}." if wanted else "There is no model on this device.")
+    raise ModelUnknown(f"There is no model called {wanted} on this device.") if wanted else NoModel()
 
 
 async def _load(engine: Engine, info: ModelInfo) -> float | None:

@@ -148,6 +148,8 @@ def _add(at: Session, source: str) -> None:
         elif event["event"] == "error":
             raise CommandFailure(event["message"], hint=event["hint"], exit_code=event["exit_code"], code=event["code"])
     lines = [f"Added {model['name']}  {model['quantisation']}  sha256 {model['digest'][:16]}" for model in added]
+    if added and (default := next((one for one in added if one["default"] and not one["base"]), None)):
+        lines.append(f"{default['name']} is the default now. To choose another one: kith models use NAME")
     at.data("\n".join(lines) or "Nothing was added.", added)
 
 

@@ -15,6 +15,7 @@ from node.api.views import ModelDetail, ModelView
 from node.daemon.hub import HubDesk
 from node.daemon.model_copies import PREFIX as PEER
 from node.daemon.model_copies import CopyDesk
+from node.daemon.persevering import in_words
 from node.daemon.style_trial import Verdict
 from node.errors import KithError, ModelMissing, UsageError
 from offload.catalogue import Catalogue, ModelFile, write_record
@@ -123,9 +124,10 @@ class ModelShelf:
                 await self._add_from_peer(source, emit)
                 return
             several, files = await trio.to_thread.run_sync(_files_of, source)
-            adapters = [file for file in files if not await self._add_file(file, emit, adapters=not several)]
-            for file in adapters:       # behind the models, one of which may be theirs
-                await self._add_file(file, emit, adapters=True, may_skip=True)
+            if several:
+                await self._add_each(files, emit)
+            else:
+                await self._add_file(files[0], emit, adapters=True)
 
     async def use(self, name: str) -> ModelView:
         """Make one model the default, now and at the next start; with an adapter its model, and the adapter for the
@@ -192,6 +194,25 @@ class ModelShelf:
     async def _file_of(self, digest: str) -> ModelFile | None:
         found = await trio.to_thread.run_sync(Catalogue(self._folders, self._digest_cache).scan)
         return next((file for file in found if file.digest == digest), None)
+
+    async def _add_each(self, files: Sequence[Path], emit: Emit) -> None:
+        """Those of a folder that are models; the others are told. Raises what one was refused for when none is."""
+        refused: OffloadError | UsageError | None = None
+        taken, waiting = 0, list(files)
+        for adapters in (False, True):      # adapters behind the models, one of which may be theirs
+            left = []
+            for file in waiting:
+                try:
+                    if await self._add_file(file, emit, adapters=adapters, may_skip=True):
+                        taken += 1
+                    else:
+                        left.append(file)
+                except (OffloadError, UsageError) as error:
+                    refused = error
+                    await emit({"event": "skipped", "file": file.name, "text": in_words(error)})
+            waiting = left
+        if refused is not None and not taken:
+            raise refused
 
     async def _add_file(self, file: Path, emit: Emit, *, adapters: bool, may_skip: bool = False) -> bool:
         """False for an adapter, when adapters are not wanted now."""

@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from offload.bench import BenchPlan, BenchRun, check_plan, row_of, run_bench
-from offload.errors import BadPrompt, BadRequest, EngineError
+from offload.errors import BadPrompt, BadRequest, EngineError, ModelUnknown
 from offload.ports import EngineHealth, Failed, Finished, ModelInfo, Piece, Started, Usage
 
 READ_S, WRITE_S, LOAD_S = 0.01, 0.05, 3.0
@@ -121,8 +121,9 @@ async def test_the_whole_context_is_filled_once(autojump_clock):
 async def test_an_engine_that_fails_ends_the_measurement(autojump_clock):
     with pytest.raises(EngineError, match="worker_died"):
         await measure(Timed(fail_at=4), streams=(4,), rounds=1)
-    with pytest.raises(BadRequest, match="no model called x"):
+    with pytest.raises(ModelUnknown, match="no model called x") as unknown:
         await measure(Timed(), model="x")
+    assert "kith models" in unknown.value.hint
 
 
 @pytest.mark.parametrize("plan", [

@@ -149,6 +149,18 @@ async def test_every_model_of_a_folder(desk):
         await desk.add(desk.other)
 
 
+async def test_a_broken_file_of_a_folder_is_told_and_keeps_no_other_one_out(desk):
+    make_gguf(desk.source / "b.gguf")
+    (desk.source / "a.gguf").write_bytes(b"not a model at all")
+    (desk.source / "c.gguf").write_bytes(b"GGUF")
+    assert [model["name"] for model in await desk.add(desk.source)] == ["b"]
+    assert [event["file"] for event in desk.events if event["event"] == "skipped"] == ["a.gguf", "c.gguf"]
+    assert not desk.hidden()
+    (desk.source / "b.gguf").unlink()
+    with pytest.raises(ModelUnusable):      # nothing in it is one
+        await desk.add(desk.source)
+
+
 async def test_the_models_of_an_installed_package_are_found_without_importing_it(desk, tmp_path, monkeypatch):
     site = tmp_path / "site"
     (site / "tiny_pack").mkdir(parents=True)
