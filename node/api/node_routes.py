@@ -35,6 +35,7 @@ class NodeRoutes:
             ("GET", "/v1/status", self.status),
             ("GET", "/v1/health", self.health),
             ("GET", "/v1/doctor", self.doctor),
+            ("POST", "/v1/clock/confirm", self.confirm_clock),
             ("GET", "/metrics", self.metrics),
             ("GET", "/v1/mode", self.mode_now),
             ("PUT", "/v1/mode", self.mode),
@@ -51,6 +52,9 @@ class NodeRoutes:
 
     async def doctor(self, _: Request) -> Any:
         return await self._at.services.node.doctor()
+
+    async def confirm_clock(self, _: Request) -> Any:
+        return await self._at.services.node.confirm_clock()
 
     async def metrics(self, _: Request) -> Any:
         return Response(await self._at.part("measuring").text(), headers={"Content-Type": PROMETHEUS_TEXT})

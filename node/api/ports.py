@@ -109,6 +109,10 @@ class NodeControl(Protocol):
         """All checks, within their own deadlines."""
         ...
 
+    async def confirm_clock(self) -> dict[str, Any]:
+        """Take the machine's clock for right, however far it is from what the node saw. Raises Starting."""
+        ...
+
     def mode_now(self) -> ModeView:
         """The mode that was chosen, the one in force, and why. Raises Starting."""
         ...

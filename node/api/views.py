@@ -208,6 +208,8 @@ class StatusView(msgspec.Struct, frozen=True, kw_only=True):
     """Of these, those that wait for the owner's word."""
     new_answers: int = 0
     """Better answers that the owner has not looked at."""
+    clock_doubt: str = ""
+    """Why nothing expires or is removed now: the machine's clock is far from what the node saw of time."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,6 +36,8 @@ def render(view: dict[str, Any]) -> str:
         lines += ["", "No peers yet. Pair with: kith pair"]
     if view["waiting_requests"] or view["new_answers"]:
         lines += ["", _queue(view)]
+    if view["clock_doubt"]:
+        lines += ["", f"DATE   {view['clock_doubt']}      details: kith doctor"]
     lines += [
         "",
         f"LEFT THIS DEVICE TODAY   {counted(view['left_today_entries'], 'request')}, "

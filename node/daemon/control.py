@@ -17,6 +17,7 @@ from node.api.views import DoctorView, HealthView, PeerView, StatusView
 from node.clock import Clock
 from node.counting import counted
 from node.daemon.readiness import Readiness
+from node.daemon.removal_clock import RemovalClock
 from node.errors import KithError, Locked, UsageError
 from node.net.turned_away import TurnedAway
 
@@ -63,6 +64,7 @@ class Control:
         self.readiness: Readiness | None = None
         self.turned_away: Callable[[], TurnedAway] = TurnedAway
         self.look: Callable[[], Awaitable[DoctorView]] | None = None
+        self.dates: RemovalClock | None = None
 
     def status(self) -> StatusView:
         """One screen; never waits."""
@@ -76,6 +78,7 @@ class Control:
             new_answers=figures.new_answers, queued_messages=figures.queued_messages,
             left_today_entries=figures.left_entries,
             left_today_bytes=figures.left_bytes, kept_back_today=figures.kept_back,
+            clock_doubt=self.dates.doubt() if self.dates else "",
         )
 
     async def health(self, *, probe: bool) -> HealthView:
@@ -97,7 +100,7 @@ class Control:
         self.figures = Figures()
         self.stage, _, self.addresses, self.peers = self._detached
         self.mode = lambda: mode
-        self.switch = self.mode_view = self.readiness = self.look = None
+        self.switch = self.mode_view = self.readiness = self.look = self.dates = None
 
     def _absent(self) -> KithError:
         return Locked() if self.locked() else Starting(f"The node is still starting ({self.stage()}).")
@@ -107,6 +110,13 @@ class Control:
         if self.look is None:
             raise self._absent()
         return await self.look()
+
+    async def confirm_clock(self) -> dict[str, Any]:
+        """The owner says that this machine's clock is right. Raises StorageError, and Starting or Locked."""
+        if self.dates is None:
+            raise self._absent()
+        await self.dates.confirm()
+        return {"confirmed": self._clock.now().isoformat(timespec="seconds")}
 
     def mode_now(self) -> ModeView:
         """The mode and why. Raises Starting, Locked."""

@@ -10,6 +10,7 @@ from node.api.views import Check, DoctorView
 from node.clock import Clock
 from node.counting import counted
 from node.daemon.persevering import in_words
+from node.daemon.removal_clock import RemovalClock
 from node.daemon.vault import FollowingVault
 from node.errors import KithError
 from node.paths import Paths
@@ -37,7 +38,7 @@ class Doctor:
     def __init__(
         self, *, paths: Paths, clock: Clock, database: Database, ledger: Ledger, engine: Engine, scan: ScanWorker,
         detecting: DetectWorker, calendars: Calendars, contacts: Contacts, vault: FollowingVault,
-        unknown_env: Sequence[str],
+        unknown_env: Sequence[str], dates: RemovalClock | None = None,
     ) -> None:
         self._paths = paths
         self._clock = clock
@@ -50,6 +51,7 @@ class Doctor:
         self._contacts = contacts
         self._vault = vault
         self._unknown_env = unknown_env
+        self._dates = dates
 
     async def look(self) -> DoctorView:
         """All checks, in the order an owner would want them."""
@@ -57,6 +59,10 @@ class Doctor:
             Check(name=one.name, state=one.state, text=one.text, hint=one.hint)
             for one in await trio.to_thread.run_sync(selfcheck.run, self._paths, self._clock)
         ]
+        doubt = self._dates.doubt() if self._dates else ""
+        if doubt:
+            hint = "If that date is wrong, set the clock: timedatectl. If it is right: kith doctor --clock-is-right"
+            checks.append(Check(name="date", state="warning", text=doubt, hint=hint))
         for name, look in (
             ("database", self._look_at_database), ("ledger", self._look_at_ledger), ("engine", self._look_at_engine),
             ("vault", self._look_at_sources),

@@ -153,6 +153,7 @@ class Node:
             events=self._events,
         )
         now_ms = int(self._composition.clock.now().timestamp() * 1000)
+        await parts.dates.begin()
         await database.write(approvals.close_pending, now_ms)
         crashed = await parts.ledger.close_crashed(purposes=CRASHED_PURPOSES)
         if crashed:
@@ -169,7 +170,7 @@ class Node:
             self._attach_control(parts)
             for run in (
                 parts.engine.run, parts.scan.run, parts.detecting.run, parts.deliverer.run, parts.receipts.run,
-                parts.tidying.run,
+                parts.tidying.run, parts.dates.run,
                 parts.reaching.run, parts.discovering.run, parts.mapping.run,
                 parts.serving.run, parts.adverts.run, parts.spot_checks.run,
             ):
@@ -239,7 +240,7 @@ class Node:
         control.turned_away = partial(turned_away, networking)
         control.switch = parts.mode_desk.switch
         control.mode_view = parts.mode_desk.view
-        control.look = parts.doctor.look
+        control.look, control.dates = parts.doctor.look, parts.dates
         control.readiness = parts.readiness
         control.peers = lambda: tuple(parts.roster.screens(self._waiting))
         self._waiting: dict[str, int] = {}

@@ -54,6 +54,7 @@ from node.daemon.queue_parts import QueueParts, build_queue
 from node.daemon.reaching import Reaching
 from node.daemon.readiness import Readiness
 from node.daemon.reminding import Reminding
+from node.daemon.removal_clock import RemovalClock
 from node.daemon.restarted import Restarted
 from node.daemon.searching import Openings, PassageGuard, QueryDesk, Searching
 from node.daemon.self_test import NULL_PEER
@@ -148,6 +149,7 @@ class Parts:
     mapping: Mapping
     receipts: ReceiptDesk
     tidying: Tidying
+    dates: RemovalClock
     decisions: Decisions
     credentials: CredentialStore
     privacy_desk: PrivacyDesk
@@ -173,6 +175,7 @@ def build_parts(
     clock, entropy = composition.clock, composition.entropy
     settings = config.settings
     name = settings.node.name
+    dates = RemovalClock(clock, database)
 
     def fresh_id() -> str:
         return new_id(entropy)
@@ -249,7 +252,7 @@ def build_parts(
             built.elsewhere, roster, networking.open_channel, egress.channel, lambda: networking.mode, identity.peer_id)
     receipts = build_receipts(
         privacy, identity=identity, database=database, composition=composition, open_channel=networking.open_channel,
-        not_a_peer=outside.peer_id if outside else "",
+        not_a_peer=outside.peer_id if outside else "", removal=dates,
     )
     answers = Answers(database, clock)
     consent = LaterConsent(database, desk)
@@ -261,7 +264,7 @@ def build_parts(
     )
     queued = build_queue(
         thinker, consent, database=database, roster=roster, settings=settings, events=events, clock=clock,
-        entropy=entropy,
+        entropy=entropy, expiry=dates,
     )
     roster.work.kept_back = privacy.decisions.keeps_prompts_from
     mode_desk = ModeDesk(networking, roster, settings, paths.config_file, clock, events)
@@ -282,7 +285,7 @@ def build_parts(
     deliverer = Deliverer(
         database, egress, lambda peer_id: networking.open_channel(peer_id, MAIL), roster.view, clock
     )
-    outbox = Outbox(database, egress, clock, entropy, keep=timedelta(days=settings.mail.keep_days))
+    outbox = Outbox(database, egress, clock, entropy, keep=timedelta(days=settings.mail.keep_days), expiry=dates)
     messages = Messages(database, outbox, deliverer, roster, desk, clock)
     def keep_learning(on: bool) -> None:
         set_value(paths.config_file, "agent.learn", "true" if on else "false")
@@ -343,6 +346,7 @@ def build_parts(
     doctor = Doctor(
         paths=paths, clock=clock, database=database, ledger=ledger, engine=engine, scan=scan, detecting=detecting,
         calendars=sources.calendars, contacts=sources.contacts, vault=vault, unknown_env=config.unknown_env,
+        dates=dates,
     )
     return Parts(
         engine=engine, scan=scan, detecting=detecting, gate=gate, networking=networking, mode_desk=mode_desk,
@@ -360,11 +364,12 @@ def build_parts(
             receipts=receipts,
             own_id=identity.peer_id,
         ),
+        dates=dates,
         tidying=Tidying(
             LedgerUpkeep(
-                ledger, database, clock, texts_days=settings.ledger.texts_days,
+                ledger, database, dates, texts_days=settings.ledger.texts_days,
                 entries_days=settings.ledger.entries_days),
-            database, clock, messages_days=settings.mail.history_days, steps_days=settings.agent.undo_days),
+            database, dates, messages_days=settings.mail.history_days, steps_days=settings.agent.undo_days),
         shelf=shelf, searching=searching, doctor=doctor, desk=desk, vault=vault, pair=pair,
         grant_desk=grant_desk, inference=inference,
         explainer=Explainer(thinker, engine, roster, lambda: networking.mode),

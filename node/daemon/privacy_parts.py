@@ -6,7 +6,7 @@ Must not know agents, models or the network beyond opening a channel.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from node.clock import new_id
+from node.clock import Clock, new_id
 from node.daemon.composition import Composition
 from node.daemon.searching import StoredShares
 from node.identity.keystore import Identity
@@ -60,12 +60,12 @@ def build_privacy(
 
 def build_receipts(
     privacy: PrivacyParts, *, identity: Identity, database: Database, composition: Composition,
-    open_channel: Callable[[str, str], Awaitable[FrameChannel]], not_a_peer: str,
+    open_channel: Callable[[str, str], Awaitable[FrameChannel]], not_a_peer: str, removal: Clock,
 ) -> ReceiptDesk:
     """Signs for what comes through the guard's channels. not_a_peer: the id of an engine that takes no receipts."""
     desk = ReceiptDesk(
         database=database, ledger=privacy.ledger, own_id=identity.peer_id, sign=identity.sign, clock=composition.clock,
-        open_channel=lambda peer_id: open_channel(peer_id, RECEIPT),
+        open_channel=lambda peer_id: open_channel(peer_id, RECEIPT), removal=removal,
     )
 
     def note(arrived: Arrived) -> None:

@@ -33,12 +33,12 @@ class QueueParts:
 
 def build_queue(
     thinker: Thinker, consent: LaterConsent, *, database: Database, roster: Roster, settings: Settings, events: Events,
-    clock: Clock, entropy: Entropy,
+    clock: Clock, entropy: Entropy, expiry: Clock,
 ) -> QueueParts:
     """The queue over this thinker, which must ask this consent."""
     notices = DesktopNotices(find_notifier(settings.intents.notify, os.environ))
     upgrader = PeerUpgrader(thinker, consent, clock, roster.is_paired)
-    queue = IntentQueue(database, upgrader, clock, entropy, QueueTeller(events, notices.tell, clock))
+    queue = IntentQueue(database, upgrader, clock, entropy, QueueTeller(events, notices.tell, clock), expiry)
     drafting = DraftingThinker(
         thinker, queue, roster, clock, node_name=settings.node.name, policy=settings.intents.queue,
         keep_days=settings.intents.keep_days,

@@ -52,10 +52,13 @@ class IntentQueue:
 
     def __init__(
         self, database: Database, upgrader: Upgrader, clock: Clock, entropy: Entropy, teller: Teller,
+        expiry: Clock | None = None,
     ) -> None:
+        """expiry: the time by which requests expire; None: the clock's."""
         self._database = database
         self._upgrader = upgrader
         self._clock = clock
+        self._expiry = expiry or clock
         self._entropy = entropy
         self._teller = teller
         self._schedule = Schedule()
@@ -160,7 +163,7 @@ class IntentQueue:
 
     async def _expire(self) -> None:
         try:
-            for intent_id in await self._database.write(intents.expire, self._now_ms()):
+            for intent_id in await self._database.write(intents.expire, to_ms(self._expiry.now())):
                 self._schedule.handle(Gone(intent_id), trio.current_time())
                 await self._tell(intent_id)
         except KithError as error:

@@ -30,13 +30,15 @@ class Outbox:
 
     def __init__(
         self, database: Database, egress: Egress, clock: Clock, entropy: Entropy, *, keep: timedelta = KEEP,
+        expiry: Clock | None = None,
     ) -> None:
-        """keep: how long an undelivered message waits."""
+        """keep: how long an undelivered message waits. expiry: the time by which it expires; None: the clock's."""
         self._database = database
         self._egress = egress
         self._clock = clock
         self._entropy = entropy
         self._keep = keep
+        self._expiry = expiry or clock
 
     async def put(
         self, peer: PeerView, body: str, ask: ConsentAsker, *, message_id: str | None = None, owners_words: bool = True,
@@ -95,7 +97,7 @@ class Outbox:
 
     async def expire(self) -> list[OutboxRow]:
         """The messages whose time ran out now; the owner sees them as expired, and so does the ledger."""
-        expired = await self._database.write(mail.expire, to_ms(self._clock.now()))
+        expired = await self._database.write(mail.expire, to_ms(self._expiry.now()))
         for row in expired:
             await close_entry(self._egress.ledger, row, "expired")
         return expired

@@ -53,14 +53,16 @@ class ReceiptDesk:
 
     def __init__(
         self, *, database: Database, ledger: Ledger, own_id: str, sign: Callable[[bytes], bytes], clock: Clock,
-        open_channel: Callable[[str], Awaitable[FrameChannel]],
+        open_channel: Callable[[str], Awaitable[FrameChannel]], removal: Clock | None = None,
     ) -> None:
-        """sign: the device key. open_channel: a guarded channel for /kith/receipt/1; may raise KithError."""
+        """sign: the device key. open_channel: a guarded channel for /kith/receipt/1; may raise KithError. removal: the
+        time by which old ones are forgotten; None: the clock's."""
         self._database = database
         self._ledger = ledger
         self._own_id = own_id
         self._sign = sign
         self._clock = clock
+        self._removal = removal or clock
         self._open_channel = open_channel
         self._post, self._arrived = trio.open_memory_channel[Arrived](WAITING_LIMIT)
         self._due: set[str] = set()
@@ -146,7 +148,7 @@ class ReceiptDesk:
         """Try those again whose stream broke while the peer stayed, and forget old ones."""
         while True:
             try:
-                await self._database.write(owed_receipts.forget_before, to_ms(self._clock.now()) - KEEP_MS)
+                await self._database.write(owed_receipts.forget_before, to_ms(self._removal.now()) - KEEP_MS)
                 self._due.update(await self._database.read(owed_receipts.peers_waiting))
                 self._wake.set()
             except KithError as error:

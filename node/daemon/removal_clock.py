@@ -1,0 +1,118 @@
+"""The time by which things expire and are removed: the machine's, as long as what this node saw of time bears it out.
+
+A clock that is months ahead for a while would otherwise expire every message and empty the ledger, and no later
+correction brings them back. So a moment far beyond what passed since the last look is doubted: by this clock no more
+time passes then than the steady count tells, until the machine's clock is right again or the owner says that it is. A
+clock that is far behind removes nothing by itself; it is doubted too, so that the owner hears of it.
+
+Must not know what expires or is removed.
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import trio
+
+from node.clock import Clock, from_ms, to_ms
+from node.counting import counted
+from node.daemon.machine_sleep import slept_since_boot_s
+from node.errors import StorageError
+from node.store import settings
+from node.store.database import Database
+
+__all__ = ["BETWEEN_LIVES", "SETTLING_S", "WITHIN_A_LIFE", "RemovalClock"]
+
+log = logging.getLogger(__name__)
+
+KEY = "clock.seen_ms"
+KEEP_EVERY_S = 3600.0
+BETWEEN_LIVES = timedelta(days=21)
+"""How long a node may have been off without being asked about the date."""
+WITHIN_A_LIFE = timedelta(days=1)
+"""How far the date may jump while the node runs."""
+SETTLING_S = 3600.0
+"""A machine without a battery for its clock has the right date only once it has a network: until then the longer limit
+holds."""
+
+
+class RemovalClock:
+    """One per node. begin() before anything is removed: until then all things are young. A node.clock.Clock."""
+
+    def __init__(self, clock: Clock, database: Database, slept_s: Callable[[], float] = slept_since_boot_s) -> None:
+        """slept_s: how long the machine slept since it was started, which the steady count may leave out."""
+        self._clock = clock
+        self._database = database
+        self._slept_s = slept_s
+        self._seen_ms = 0
+        self._seen_at_s = self._begun_s = self._steady_s()
+        self._doubted = False
+
+    def monotonic_s(self) -> float:
+        """The steady count."""
+        return self._clock.monotonic_s()
+
+    def now(self) -> datetime:
+        """The present instant, or as much of it as is borne out."""
+        return from_ms(min(self._look(), to_ms(self._clock.now())))
+
+    def doubt(self) -> str:
+        """Why nothing is removed now, in words; empty when the date is borne out."""
+        expected_ms = self._look()
+        if not self._doubted:
+            return ""
+        apart = self._clock.now() - from_ms(expected_ms)
+        days = counted(round(abs(apart) / timedelta(days=1)), "day")
+        where = "ahead of" if apart > timedelta(0) else "behind"
+        return (f"the clock shows {self._clock.now():%Y-%m-%d}, {days} {where} what this node saw pass; "
+                "meanwhile nothing more expires or is removed for its age")
+
+    async def begin(self) -> None:
+        """Take up what earlier lives saw. Raises StorageError when that cannot be read."""
+        kept = await self._database.read(settings.get, KEY)
+        self._seen_ms = int(kept) if kept is not None else to_ms(self._clock.now())
+        self._seen_at_s = self._begun_s = self._steady_s()
+        if doubt := self.doubt():
+            log.warning("%s", doubt)
+        await self._try_to_keep()
+
+    async def confirm(self) -> None:
+        """The owner says that the machine's clock is right. Raises StorageError."""
+        self._seen_ms, self._seen_at_s = to_ms(self._clock.now()), self._steady_s()
+        await self._keep()
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Keep what was seen for the next life, until cancelled."""
+        task_status.started()
+        while True:
+            await trio.sleep(KEEP_EVERY_S)
+            await self._try_to_keep()
+
+    async def _try_to_keep(self) -> None:
+        try:
+            await self._keep()
+        except StorageError as error:
+            log.warning("what was seen of time was not kept: %s", error.code)
+
+    async def _keep(self) -> None:
+        await self._database.write(settings.put, KEY, str(self._look()))
+
+    def _steady_s(self) -> float:
+        return self._clock.monotonic_s() + self._slept_s()
+
+    def _look(self) -> int:
+        """The moment that is borne out now: the clock's where it is near what was to be expected."""
+        if not self._seen_ms:
+            return 0
+        steady_s = self._steady_s()
+        expected_ms = self._seen_ms + int((steady_s - self._seen_at_s) * 1000)
+        now_ms = to_ms(self._clock.now())
+        allowed = BETWEEN_LIVES if steady_s - self._begun_s <= SETTLING_S else WITHIN_A_LIFE
+        doubted = abs(now_ms - expected_ms) > allowed // timedelta(milliseconds=1)
+        if doubted is not self._doubted:
+            log.info("the date is %s", "doubted" if doubted else "borne out again")
+            self._doubted = doubted
+        if not doubted:
+            self._seen_ms, self._seen_at_s = now_ms, steady_s
+            return now_ms
+        return expected_ms
