@@ -15,7 +15,6 @@ from node.api.views import ModelDetail, ModelView
 from node.daemon.hub import HubDesk
 from node.daemon.model_copies import PREFIX as PEER
 from node.daemon.model_copies import CopyDesk
-from node.daemon.persevering import in_words
 from node.daemon.style_trial import Verdict
 from node.errors import KithError, ModelMissing, UsageError
 from offload.catalogue import Catalogue, ModelFile, write_record
@@ -209,7 +208,7 @@ class ModelShelf:
                         left.append(file)
                 except (OffloadError, UsageError) as error:
                     refused = error
-                    await emit({"event": "skipped", "file": file.name, "text": in_words(error)})
+                    await emit({"event": "skipped", "file": file.name, "text": str(error)})
             waiting = left
         if refused is not None and not taken:
             raise refused

@@ -154,7 +154,8 @@ async def test_a_broken_file_of_a_folder_is_told_and_keeps_no_other_one_out(desk
     (desk.source / "a.gguf").write_bytes(b"not a model at all")
     (desk.source / "c.gguf").write_bytes(b"GGUF")
     assert [model["name"] for model in await desk.add(desk.source)] == ["b"]
-    assert [event["file"] for event in desk.events if event["event"] == "skipped"] == ["a.gguf", "c.gguf"]
+    skipped = {event["file"]: event["text"] for event in desk.events if event["event"] == "skipped"}
+    assert list(skipped) == ["a.gguf", "c.gguf"] and "no GGUF" in skipped["a.gguf"] and "cut off" in skipped["c.gguf"]
     assert not desk.hidden()
     (desk.source / "b.gguf").unlink()
     with pytest.raises(ModelUnusable):      # nothing in it is one
