@@ -26,7 +26,7 @@ def render(view: dict[str, Any]) -> str:
     lines += [_denial(one) for one in view["denials"]]
     nets = f"looked through by: {', '.join(view['nets'])}"
     if view["nets_missing"]:
-        nets += f"; not installed: {', '.join(view['nets_missing'])}, so you are asked each time"
+        nets += f"; missing: {', '.join(view['nets_missing'])}, so you are asked each time"
     return "\n".join([*lines, "", nets])
 
 

@@ -18,7 +18,9 @@ from node.privacy.ledger import Ledger
 from node.scan.client import ScanWorker
 from node.scan.detecting import DetectWorker
 from node.scan.detectors.weights import missing_parts
+from node.sources.errors import SourceError
 from node.sources.ics import Calendars
+from node.sources.notes import NoteFolder
 from node.sources.vcf import Contacts
 from node.store import settings
 from node.store.database import Database
@@ -38,8 +40,9 @@ class Doctor:
     def __init__(
         self, *, paths: Paths, clock: Clock, database: Database, ledger: Ledger, engine: Engine, scan: ScanWorker,
         detecting: DetectWorker, calendars: Calendars, contacts: Contacts, vault: FollowingVault,
-        unknown_env: Sequence[str], dates: RemovalClock | None = None,
+        unknown_env: Sequence[str], dates: RemovalClock | None = None, texts: Sequence[NoteFolder] = (),
     ) -> None:
+        """texts: the folders of notes and files."""
         self._paths = paths
         self._clock = clock
         self._database = database
@@ -52,6 +55,7 @@ class Doctor:
         self._vault = vault
         self._unknown_env = unknown_env
         self._dates = dates
+        self._texts = texts
 
     async def look(self) -> DoctorView:
         """All checks, in the order an owner would want them."""
@@ -126,10 +130,17 @@ class Doctor:
 
     async def _look_at_sources(self) -> list[Check]:
         await self._vault.refresh()
-        problems = await trio.to_thread.run_sync(lambda: [*self._calendars.problems(), *self._contacts.problems()])
-        found = [Check(name="sources", state="warning", text=f"{problem.source}: {problem.reason}",
-                       hint="Mend or remove that file.")
-                 for problem in problems[:5]]
+        found: list[Check] = []
+        sources: list[Calendars | Contacts | NoteFolder] = [self._calendars, self._contacts, *self._texts]
+        for source in sources:
+            try:
+                problems = await trio.to_thread.run_sync(source.problems)
+            except SourceError as error:    # one folder that cannot be read at all must not hide the others
+                found.append(Check(name="sources", state="problem", text=in_words(error), hint=error.hint))
+                continue
+            found += [Check(name="sources", state="warning", text=f"{problem.source}: {problem.reason}",
+                            hint="Mend it or move it elsewhere; give yourself access where that is missing.")
+                      for problem in problems[:5]]
         return [*found, Check(name="vault", state="ok", text=f"{self._vault.size or 0} personal values are known")]
 
     def _look_at_guard(self) -> Check:

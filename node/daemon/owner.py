@@ -125,7 +125,7 @@ class OwnerDesk:
 
 def _nets(question: ConsentQuestion) -> str:
     ran = "Checked by: " + ", ".join(question.nets_ran) + "." if question.nets_ran else "Not checked by any net."
-    missing = f" Not installed: {', '.join(question.nets_missing)}." if question.nets_missing else ""
+    missing = f" Missing: {', '.join(question.nets_missing)}." if question.nets_missing else ""
     return ran + missing
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import trio
 
 from node.clock import Clock
+from node.counting import counted
 from node.privacy.nets import VaultNet
 from node.privacy.vault import Hit, Vault
 from node.sources.ics import Calendars
@@ -37,6 +38,12 @@ class FollowingVault:
     def size(self) -> int | None:
         """How many values it knows; None before the first reading."""
         return self._net.size
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """Folders of contacts and calendars that could not be read at the last reading: names may stand in them."""
+        places = (("contacts", self._contacts.unread()), ("calendar", self._calendars.unread()))
+        return tuple(f"{name} ({counted(len(unread), 'folder')} unreadable)" for name, unread in places if unread)
 
     async def refresh(self) -> None:
         """Read the sources now. Raises what reading raises; the net then fails closed."""

@@ -68,8 +68,9 @@ class Inspector:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Names of those that should, and are not there."""
-        return () if self._detectors is not None else ("detectors",)
+        """Names of those that should, and are not there, or not wholly."""
+        detectors = () if self._detectors is not None else ("detectors",)
+        return (*detectors, *(self._vault.gaps if self._vault is not None else ()))
 
     async def inspect(self, parts: Sequence[Labeled], returned: Vault, *, guess: bool = True) -> Inspected:
         """Everything found in the parts. guess: let the detectors look, too.

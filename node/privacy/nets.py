@@ -34,6 +34,11 @@ class Net(Protocol):
 class KnownValues(Net, Protocol):
     """A net that is a list of the owner's values."""
 
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """What of the owner's values it could not read, in words for the consent question; as of the last scan."""
+        ...
+
     def holds(self, text: str) -> bool:
         """Whether this short text is, or has in it, one of the values; True when that is not known."""
         ...
@@ -47,6 +52,11 @@ class VaultNet:
     def __init__(self) -> None:
         """Not loaded yet: every scan fails until load() is done."""
         self._vault: Vault | None = None
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """None: it holds what it was given."""
+        return ()
 
     @property
     def size(self) -> int | None:

@@ -5,6 +5,7 @@ symlink or a rename during the walk cannot redirect it. The folder itself may be
 Must not know what the files mean. Blocking: callers run it in a thread.
 """
 
+import errno
 import hashlib
 import os
 import stat
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from node.sources.errors import FolderUnreadable, NotThere, PathRefused, SourceChanged, TooBig, WriteFailed
 
-__all__ = ["FILES_LIMIT", "FILE_SIZE_LIMIT_BYTES", "FileInfo", "Folder", "digest_of"]
+__all__ = ["FILES_LIMIT", "FILE_SIZE_LIMIT_BYTES", "FileInfo", "Folder", "Listing", "Unread", "digest_of"]
 
 FILE_SIZE_LIMIT_BYTES = 4 * 1024 * 1024
 FILES_LIMIT = 5_000
@@ -38,6 +39,28 @@ class FileInfo:
     mtime_ns: int
     inode: int
     """Another one after every replacement by rename, also within one tick of the clock."""
+    ctime_ns: int = 0
+    """Another one after permissions were given or taken, too: what could not be opened is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A folder or file below that the system does not let be looked at, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files that are there, and what could not be looked at: files may be in it that nobody knows of."""
+
+    files: tuple[FileInfo, ...]
+    unread: tuple[Unread, ...]
+
+    def hides(self, name: str) -> bool:
+        """Whether a file of this name may be there unseen."""
+        return any(name == one.name or name.startswith(f"{one.name}/") for one in self.unread)
 
 
 def digest_of(data: bytes) -> str:
@@ -58,40 +81,24 @@ class Folder:
         self._writing = threading.Lock()
 
     def files(self, *, suffixes: frozenset[str] | None = None) -> tuple[FileInfo, ...]:
+        """The files of listing()."""
+        return self.listing(suffixes=suffixes).files
+
+    def listing(self, *, suffixes: frozenset[str] | None = None) -> Listing:
         """The plain files by name, at most FILES_LIMIT; no hidden ones, no links, none deeper than DEPTH_LIMIT folders.
-        suffixes are lower case with the dot. A missing folder is an empty one; raises FolderUnreadable for one that
-        cannot be listed."""
+        suffixes are lower case with the dot. A missing folder is an empty one. One below that cannot be read is named
+        and the others count; raises FolderUnreadable when the folder itself cannot be listed."""
+        walk = _Walk(suffixes, {(one.st_dev, one.st_ino) for one in map(_stat_or_none, self._never) if one})
         try:
-            found = sorted(self._walk(suffixes), key=lambda info: info.name)
+            if self.root.is_dir():
+                root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                try:
+                    walk.look(root, ())
+                finally:
+                    os.close(root)
         except OSError as error:
             raise FolderUnreadable(f"The folder {self.root} cannot be read: {error.strerror}.") from error
-        return tuple(found[:FILES_LIMIT])
-
-    def _walk(self, suffixes: frozenset[str] | None) -> Iterator[FileInfo]:
-        if not self.root.is_dir():
-            return
-        count = 0
-        never = {(found.st_dev, found.st_ino) for found in map(_stat_or_none, self._never) if found}
-        for base, folders, names, descriptor in os.fwalk(self.root, follow_symlinks=False):
-            inside = Path(base).relative_to(self.root)
-            folders[:] = sorted(
-                name for name in folders
-                if not name.startswith(".") and not (never and _is_one_of(never, name, descriptor)))
-            if len(inside.parts) >= DEPTH_LIMIT:
-                folders.clear()
-            for name in sorted(names):
-                if name.startswith(".") or (suffixes is not None and Path(name).suffix.lower() not in suffixes):
-                    continue
-                try:
-                    state = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                    (inside / name).as_posix().encode()
-                except (FileNotFoundError, UnicodeEncodeError):
-                    continue    # gone since the listing, or a name that is no text: it cannot be asked for either
-                if stat.S_ISREG(state.st_mode):
-                    yield FileInfo((inside / name).as_posix(), state.st_size, state.st_mtime_ns, state.st_ino)
-                    count += 1
-                    if count >= FILES_LIMIT:
-                        return
+        return Listing(tuple(sorted(walk.found, key=lambda info: info.name)), tuple(walk.unread))
 
     def read(self, name: str) -> bytes:
         """The whole file. Raises NotThere, PathRefused, TooBig."""
@@ -209,12 +216,79 @@ def _stat_or_none(path: Path) -> os.stat_result | None:
         return None
 
 
-def _is_one_of(places: set[tuple[int, int]], name: str, descriptor: int) -> bool:
+class _Walk:
+    """One look through a folder and those below it, by descriptors: a link put in a folder's place leads nowhere."""
+
+    def __init__(self, suffixes: frozenset[str] | None, never: set[tuple[int, int]]) -> None:
+        self.found: list[FileInfo] = []
+        self.unread: list[Unread] = []
+        self._suffixes = suffixes
+        self._never = never
+
+    def look(self, descriptor: int, inside: tuple[str, ...]) -> None:
+        """Take in this folder and those below. Raises OSError when this one cannot be read."""
+        folders: list[str] = []
+        with os.scandir(descriptor) as entries:
+            for name, is_folder in sorted((entry.name, _may_be_folder(entry)) for entry in entries):
+                if name.startswith(".") or not _is_text(name):
+                    continue    # a name that is no text cannot be asked for either
+                if is_folder:
+                    folders.append(name)
+                elif self._suffixes is None or Path(name).suffix.lower() in self._suffixes:
+                    self._take(descriptor, (*inside, name))
+                if len(self.found) >= FILES_LIMIT:
+                    return
+        for name in folders if len(inside) < DEPTH_LIMIT else ():
+            if len(self.found) < FILES_LIMIT:
+                self._enter(descriptor, (*inside, name))
+
+    def _take(self, descriptor: int, path: tuple[str, ...]) -> None:
+        try:
+            state = os.stat(path[-1], dir_fd=descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return      # gone since the listing
+        except PermissionError:
+            raise       # names without what stands behind them: the folder is as good as unreadable
+        except OSError as error:
+            self._note(path, error)
+            return
+        if stat.S_ISREG(state.st_mode):
+            self.found.append(FileInfo(
+                "/".join(path), state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns))
+
+    def _enter(self, descriptor: int, path: tuple[str, ...]) -> None:
+        try:
+            inner = os.open(path[-1], _WALK, dir_fd=descriptor)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):   # gone since, or a link
+                self._note(path, error)
+            return
+        try:
+            place = os.fstat(inner)
+            if (place.st_dev, place.st_ino) not in self._never:
+                self.look(inner, path)
+        except OSError as error:
+            self._note(path, error)
+        finally:
+            os.close(inner)
+
+    def _note(self, path: tuple[str, ...], error: OSError) -> None:
+        self.unread.append(Unread("/".join(path), error.strerror or type(error).__name__))
+
+
+def _may_be_folder(entry: "os.DirEntry[str]") -> bool:
     try:
-        found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-    except FileNotFoundError:
-        return True     # gone since the listing
-    return (found.st_dev, found.st_ino) in places
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return True     # opening it will tell
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @contextmanager

@@ -22,7 +22,7 @@ import icalendar
 
 from node.sources.errors import BrokenSource, NotThere, SourceError
 from node.sources.event import Event, Interval, Master, NewEvent, Problem, merge
-from node.sources.folder import FileInfo, Folder, digest_of
+from node.sources.folder import FileInfo, Folder, Listing, Unread, digest_of
 from node.sources.ics_expand import occurrences, words
 from node.sources.ics_write import EMPTY_CALENDAR, add_event, remove_event
 
@@ -72,6 +72,7 @@ class Calendars:
         self._owner_file = owner_file
         self._files: dict[str, _File] = {}
         self._problems: dict[str, tuple[str, ...]] = {}
+        self._listing = Listing((), ())
         self._lock = threading.RLock()
 
     # ------------------------------------------------------------ reading
@@ -113,16 +114,22 @@ class Calendars:
             return next((file.info.name for file in self._of(None) if uid in file.uids), None)
 
     def problems(self) -> list[Problem]:
-        """What could not be read, as far as it has been looked at: broken files, events, rules, unknown zones."""
+        """What could not be read, as far as it has been looked at: folders, broken files, events, rules, unknown zones.
+        """
         with self._lock:
             files = self._load()
-            found = [Problem(file.info.name, file.broken) for file in files if file.broken is not None]
+            found = [Problem(one.name, f"it cannot be read: {one.reason}") for one in self._listing.unread]
+            found += [Problem(file.info.name, file.broken) for file in files if file.broken is not None]
             found += [Problem(file.info.name, note) for file in files for note in file.notes]
             present = {file.info.name for file in files}
             for name, notes in self._problems.items():
                 if name in present:
                     found += [Problem(name, note) for note in notes]
         return list(dict.fromkeys(found))
+
+    def unread(self) -> tuple[Unread, ...]:
+        """The folders below that could not be read when the calendars were last looked at."""
+        return self._listing.unread
 
     # ------------------------------------------------------------ writing
 
@@ -186,14 +193,16 @@ class Calendars:
     # ------------------------------------------------------------ files
 
     def _load(self) -> list[_File]:
-        """Every file, parsed anew where it changed."""
-        listed = self._folder.files(suffixes=frozenset({".ics", ".ical"}))
-        current: dict[str, _File] = {}
-        for info in listed:
+        """Every file, parsed anew where it changed; as it was where its folder cannot be read any more: the owner is
+        still busy then, and what stands there still personal."""
+        listing = self._folder.listing(suffixes=frozenset({".ics", ".ical"}))
+        current = {name: file for name, file in self._files.items() if listing.hides(name)}
+        for info in listing.files:
             known = self._files.get(info.name)
             current[info.name] = known if known is not None and known.info == info else self._parse(info)
-        self._files = current
-        return list(current.values())
+        self._listing = listing
+        self._files = dict(sorted(current.items()))
+        return list(self._files.values())
 
     def _parse(self, info: FileInfo) -> _File:
         self._problems.pop(info.name, None)

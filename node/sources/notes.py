@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from node.sources.errors import BadValue, NotText, NotThere, SourceChanged, SourceError
+from node.sources.event import Problem
 from node.sources.folder import FileInfo, Folder, digest_of
 
 __all__ = ["Hit", "Note", "NoteFolder", "NoteInfo", "WritePlan"]
@@ -84,6 +85,11 @@ class NoteFolder:
     def all(self) -> tuple[NoteInfo, ...]:
         """All notes by name."""
         return tuple(self._info(info) for info in self._folder.files(suffixes=self._suffixes))
+
+    def problems(self) -> list[Problem]:
+        """The folders below that cannot be read. Raises FolderUnreadable."""
+        listing = self._folder.listing(suffixes=self._suffixes)
+        return [Problem(one.name, f"it cannot be read: {one.reason}") for one in listing.unread]
 
     def find(self, title: str) -> tuple[NoteInfo, ...]:
         """Notes of this title or path; case, accents and the suffix don't count."""

@@ -16,7 +16,7 @@ import vobject
 
 from node.sources.errors import SourceError
 from node.sources.event import Problem
-from node.sources.folder import FileInfo, Folder
+from node.sources.folder import FileInfo, Folder, Listing, Unread
 
 __all__ = ["Contact", "Contacts"]
 
@@ -65,6 +65,7 @@ class Contacts:
     def __init__(self, root: Path) -> None:
         self._folder = Folder(root)
         self._files: dict[str, tuple[FileInfo, tuple[Contact, ...], tuple[Problem, ...]]] = {}
+        self._listing = Listing((), ())
         self._lock = threading.Lock()
 
     def all(self) -> tuple[Contact, ...]:
@@ -91,16 +92,24 @@ class Contacts:
         return exact or tuple(card for card in cards if set(wanted) <= set(_words(card.name)))
 
     def problems(self) -> list[Problem]:
-        """What could not be read."""
-        return [problem for _, _, problems in self._load() for problem in problems]
+        """What could not be read: folders, files, cards."""
+        files = self._load()
+        folders = [Problem(one.name, f"it cannot be read: {one.reason}") for one in self._listing.unread]
+        return [*folders, *(problem for _, _, problems in files for problem in problems)]
+
+    def unread(self) -> tuple[Unread, ...]:
+        """The folders below that could not be read when the address book was last looked at."""
+        return self._listing.unread
 
     def _load(self) -> list[tuple[FileInfo, tuple[Contact, ...], tuple[Problem, ...]]]:
         with self._lock:
-            current = {}
-            for info in self._folder.files(suffixes=frozenset({".vcf", ".vcard"})):
+            listing = self._folder.listing(suffixes=frozenset({".vcf", ".vcard"}))
+            # what was known of a folder that cannot be read any more stays known: it is still personal
+            current = {name: file for name, file in self._files.items() if listing.hides(name)}
+            for info in listing.files:
                 known = self._files.get(info.name)
                 current[info.name] = known if known is not None and known[0] == info else (info, *self._parse(info))
-            self._files = current
+            self._files, self._listing = current, listing
             return list(current.values())
 
     def _parse(self, info: FileInfo) -> tuple[tuple[Contact, ...], tuple[Problem, ...]]:

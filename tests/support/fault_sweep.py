@@ -65,6 +65,8 @@ class Faults:
 
 
 class _Net:
+    gaps = ()
+
     def __init__(self, inner: Any, faults: Faults) -> None:
         self._inner = inner
         self._faults = faults

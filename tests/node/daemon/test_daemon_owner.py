@@ -66,7 +66,7 @@ async def test_consent_shows_everything_and_names_the_question_answered(desk: De
     assert (shown["peer"], shown["why"], shown["texts"]) == ("home-pc", "heavy work", ["Write to [PERSON_1]."])
     assert shown["replaced"] == [{"shown_to_peer": "[PERSON_1]", "stands_for": "Dana", "type": "PERSON"}]
     assert (shown["substitutions"], shown["level"], shown["purpose"]) == (1, "masked", "infer")
-    assert shown["nets"] == "Checked by: vault. Not installed: detectors."
+    assert shown["nets"] == "Checked by: vault. Missing: detectors."
 
 
 @pytest.mark.parametrize("reply", [

@@ -363,6 +363,7 @@ async def test_with_all_nets_a_masked_prompt_needs_no_question() -> None:
 
 class BadNet:
     name = "bad"
+    gaps = ()
 
     def __init__(self, act) -> None:
         self.act = act

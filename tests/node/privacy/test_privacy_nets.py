@@ -16,6 +16,7 @@ class OddNet:
     """Does what it is told instead of scanning."""
 
     name = "odd"
+    gaps = ()
 
     def __init__(self, act) -> None:
         self.act = act

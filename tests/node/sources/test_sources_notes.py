@@ -199,12 +199,12 @@ def test_a_folder_that_cannot_be_listed_is_no_empty_one(tmp_path, monkeypatch, r
     """Control: with a walk that fails silently the owner would look free, and names would not be masked."""
     (tmp_path / "a.md").write_text("x")
 
-    def walk(*_, **__):
+    def scan(*_, **__):
         raise refused
 
     folder = Folder(tmp_path)
     assert len(folder.files()) == 1
-    monkeypatch.setattr("os.fwalk", walk)
+    monkeypatch.setattr("os.scandir", scan)
     with pytest.raises(FolderUnreadable) as caught:
         folder.files()
     assert isinstance(caught.value, OSError) and refused.strerror in str(caught.value)
