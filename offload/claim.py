@@ -80,6 +80,7 @@ class Claim:
         self._context_tokens = context_tokens
         self.tokens_in = self.tokens_out = 0
         self._booked_in = self._booked_out = 0
+        self._guessed_in = self._guessed_out = False
 
     async def open(self, grant: Grant) -> Refusal | None:
         """Take a place; the refusal when there is none."""
@@ -111,23 +112,34 @@ class Claim:
             return Hindrance("narrowed", grant.max_context)
         return None
 
-    async def read(self, prompt_tokens: int) -> Hindrance | None:
-        """The prompt has this many tokens. Why the answer must end, if it must."""
+    async def read(self, prompt_tokens: int, *, guessed: bool = False) -> Hindrance | None:
+        """The prompt has this many tokens. Why the answer must end, if it must. guessed: the engine has not said it."""
+        self._guessed_in = guessed
         more, self.tokens_in = max(0, prompt_tokens - self.tokens_in), max(prompt_tokens, self.tokens_in)
         return await self._spend(more)
 
-    async def wrote(self, tokens: int) -> Hindrance | None:
+    async def wrote(self, tokens: int, *, guessed: bool = False) -> Hindrance | None:
         """So many more tokens are written. Why the answer must end before they are sent, if it must."""
+        self._guessed_out = self._guessed_out or guessed
         self.tokens_out += tokens
         return await self._spend(tokens)
 
     async def reconcile(self, usage: Usage) -> None:
-        """Count what the engine says at the end beyond what was counted on the way. The answer is whole by then."""
-        more_in = max(0, usage.prompt_tokens - self.tokens_in)
-        more_out = max(0, usage.output_tokens - self.tokens_out)
-        self.tokens_in += more_in
-        self.tokens_out += more_out
-        await self._spend(more_in + more_out)
+        """Count what the engine says at the end beyond what was counted on the way, and give back what was guessed too
+        high. The answer is whole by then; an engine that says nothing leaves the guess.
+        """
+        more_in = usage.prompt_tokens - self.tokens_in
+        more_out = usage.output_tokens - self.tokens_out
+        less_in = max(0, -more_in) if self._guessed_in and usage.prompt_tokens > 0 else 0
+        less_out = max(0, -more_out) if self._guessed_out and usage.output_tokens > 0 else 0
+        self.tokens_in += max(0, more_in)
+        self.tokens_out += max(0, more_out)
+        await self._spend(max(0, more_in) + max(0, more_out))
+        if less_in or less_out:
+            await self._book(requests=0)
+            self.tokens_in, self._booked_in = self.tokens_in - less_in, self._booked_in - less_in
+            self.tokens_out, self._booked_out = self.tokens_out - less_out, self._booked_out - less_out
+            await self._quota.give_back(self._peer_id, less_in, less_out)
 
     async def _spend(self, tokens: int) -> Hindrance | None:
         hindered = self.hindrance()

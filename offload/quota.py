@@ -36,7 +36,7 @@ class UsageLog(Protocol):
     async def add_tokens(
         self, peer_id: str, day: date, *, prompt_tokens: int, output_tokens: int, requests: int
     ) -> None:
-        """Add tokens, and requests that are over, to the count, durably."""
+        """Add tokens, and requests that are over, to the count, durably. Negative tokens are taken off, down to 0."""
         ...
 
 
@@ -106,6 +106,16 @@ class QuotaBook:
             self._unbooked[peer_id] = left
             if left <= 0:
                 self._unbooked.pop(peer_id)
+            self._booked.pop(peer_id, None)
+            self._bookings += 1
+
+    async def give_back(self, peer_id: str, prompt_tokens: int, output_tokens: int) -> None:
+        """Take tokens off the day that were booked by a guess which was too high."""
+        try:
+            await self._usage.add_tokens(
+                peer_id, self._today(), prompt_tokens=-prompt_tokens, output_tokens=-output_tokens, requests=0
+            )
+        finally:
             self._booked.pop(peer_id, None)
             self._bookings += 1
 

@@ -335,7 +335,7 @@ class _Session:
                 spent = prompt_tokens or (estimate_tokens(self._served) if self._served else 0)
                 # nor does it count what it has read: nobody sees whether that moves, so it gets a model's time to load
                 await self._feed(Report("prefill" if prompt_tokens else "loading", prompt_total=prompt_tokens))
-                return not await self._hindered(await claim.read(spent))
+                return not await self._hindered(await claim.read(spent, guessed=not prompt_tokens))
             case Reading(prompt_done, prompt_total):
                 # while others' prompts are read this one stands in a line, and a queue may stand still for longer
                 waits, self._prompt_done = prompt_done <= self._prompt_done, max(prompt_done, self._prompt_done)
@@ -344,7 +344,7 @@ class _Session:
             case Piece(text, token_ids, thought):
                 self._tells_ids = self._tells_ids or bool(token_ids)
                 tokens = len(token_ids) if self._tells_ids else int(bool(text or thought))
-                if await self._hindered(await claim.wrote(tokens)):
+                if await self._hindered(await claim.wrote(tokens, guessed=not self._tells_ids)):
                     return False
                 for output in outputs(text, token_ids, thought):
                     await self._feed(output)

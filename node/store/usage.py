@@ -29,13 +29,12 @@ class DayUsage:
 def add(
     tx: Connection, peer_id: str, day: str, *, requests: int = 0, prompt_tokens: int = 0, output_tokens: int = 0,
 ) -> DayUsage:
-    """The day's new total."""
+    """The day's new total. Negative tokens are taken off, to 0 at most: what is given back may be of the day before."""
+    tx.execute("INSERT INTO usage (peer_id, day) VALUES (?, ?) ON CONFLICT DO NOTHING", (peer_id, day))
     tx.execute(
-        "INSERT INTO usage (peer_id, day, requests, prompt_tokens, output_tokens) VALUES (?, ?, ?, ?, ?) "
-        "ON CONFLICT (peer_id, day) DO UPDATE SET requests = requests + excluded.requests, "
-        "prompt_tokens = prompt_tokens + excluded.prompt_tokens, "
-        "output_tokens = output_tokens + excluded.output_tokens",
-        (peer_id, day, requests, prompt_tokens, output_tokens),
+        "UPDATE usage SET requests = requests + ?, prompt_tokens = max(0, prompt_tokens + ?), "
+        "output_tokens = max(0, output_tokens + ?) WHERE peer_id = ? AND day = ?",
+        (requests, prompt_tokens, output_tokens, peer_id, day),
     )
     return on_day(tx, peer_id, day)
 

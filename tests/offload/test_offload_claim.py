@@ -117,6 +117,34 @@ async def test_a_node_that_is_killed_in_mid_answer_loses_little_of_the_count():
     assert (await bench.quota.used_today(ALICE), bench.usage.days[ALICE, date(2026, 3, 1)]) == (1325, 1325)
 
 
+async def test_a_guess_that_was_too_high_is_given_back_also_once_it_was_booked():
+    bench = Bench(tokens_per_day=10_000)
+    other = Claim(bench.book, bench.quota, ALICE, MODEL, 50)
+    for claim in (bench.claim, other):
+        await claim.open(bench.book.grant)
+    await other.read(30)
+    await bench.claim.read(2 * BOOK_EVERY_TOKENS, guessed=True)     # booked at once
+    await bench.claim.wrote(7, guessed=True)
+    assert bench.usage.days[ALICE, date(2026, 3, 1)] == 2 * BOOK_EVERY_TOKENS
+    await bench.claim.reconcile(Usage(200, 0, 4))
+    assert await bench.quota.used_today(ALICE) == 204 + 30
+    await bench.claim.close()
+    assert (await bench.quota.used_today(ALICE), bench.usage.days[ALICE, date(2026, 3, 1)]) == (234, 204)
+    await other.close()
+    assert (await bench.quota.used_today(ALICE), bench.usage.days[ALICE, date(2026, 3, 1)]) == (234, 234)
+
+
+@pytest.mark.parametrize("usage", [Usage(0, 0, 0), Usage(0, 0, 9)])
+async def test_an_engine_that_counts_nothing_leaves_the_guess(usage):
+    bench = Bench()
+    await bench.claim.open(bench.book.grant)
+    await bench.claim.read(40, guessed=True)
+    await bench.claim.wrote(9, guessed=True)
+    await bench.claim.reconcile(usage)
+    await bench.claim.close()
+    assert bench.usage.days[ALICE, date(2026, 3, 1)] == 49
+
+
 async def test_the_devices_of_one_person_share_a_day():
     usage = UsagesByDay()
     hers = frozenset({"bea-phone", "bea-laptop"})

@@ -96,10 +96,35 @@ async def ask(engine, tokens_per_day=10_000, enough_after=None):
 @pytest.mark.parametrize(("usage", "booked"), [
     (Usage(120, 0, 9), (120, 9)),       # the engine's own counts, when they are higher than what was seen
     (Usage(0, 0, 0), (101, 5)),         # none: the estimate, and one token a piece
-    (Usage(80, 0, 5), (101, 5)),        # never less than what was spent on the way
+    (Usage(80, 0, 5), (80, 5)),         # what was guessed too high is given back,
+    (Usage(80, 0, 3), (80, 3)),
+    (Usage(0, 0, 3), (101, 3)),         # each on its own
 ])
 async def test_an_answer_is_booked_with_the_engines_counts(autojump_clock, usage, booked):
-    assert await ask(Upstream(5, usage)) == ([booked], "whole")
+    bookings, ended = await ask(Upstream(5, usage))
+    assert (tuple(map(sum, zip(*bookings, strict=True))), ended) == (booked, "whole")
+
+
+async def test_what_an_engine_told_on_the_way_is_not_given_back(autojump_clock):
+    """The control: with ids and the prompt's length told, the last word lowers nothing."""
+    class Telling(Upstream):
+        @asynccontextmanager
+        async def stream(self, request):
+            async def play():
+                yield Started(101, 0, DIGEST)
+                for number in range(self.pieces):
+                    await trio.lowlevel.checkpoint()
+                    yield Piece(f"{number} ", (number,))
+                yield Finished("stop", self.usage)
+
+            events = play()
+            try:
+                yield events
+            finally:
+                await events.aclose()
+
+    bookings, _ = await ask(Telling(5, Usage(80, 0, 3)))
+    assert tuple(map(sum, zip(*bookings, strict=True))) == (101, 5)
 
 
 async def test_leaving_early_is_not_free(autojump_clock):

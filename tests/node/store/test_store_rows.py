@@ -272,3 +272,12 @@ def test_usage_adds_up_per_peer_and_day():
         ("2026-03-19", "bea"), ("2026-03-18", "bea"), ("2026-03-18", "home"),
     ]
     assert usage.drop_before(tx, "2026-03-19") == 2
+
+
+def test_usage_that_is_given_back_leaves_no_day_below_nothing():
+    tx = memory_rows()
+    usage.add(tx, "bea", "2026-03-18", requests=1, prompt_tokens=100, output_tokens=9)
+    usage.add(tx, "bea", "2026-03-18", prompt_tokens=-30, output_tokens=-2)
+    assert usage.on_day(tx, "bea", "2026-03-18") == usage.DayUsage("bea", "2026-03-18", 1, 70, 7)
+    usage.add(tx, "bea", "2026-03-19", prompt_tokens=-30)      # over midnight
+    assert usage.on_day(tx, "bea", "2026-03-19").tokens == 0
