@@ -33,6 +33,11 @@ class Amendments:
             return plain(turn, "There is nothing to take back.", AnswerKind.DONE, "nothing was written")
         return personal(turn, sentence, AnswerKind.DONE, "you took it back")
 
+    def nothing_open(self, turn: Turn) -> Said:
+        """The answer to "never mind" where nothing waits for one."""
+        text = 'No question of mine is open. To take back the last thing I wrote, say "undo".'
+        return plain(turn, text, AnswerKind.DECLINED, "nothing was open")
+
     async def correct(self, turn: Turn, words: str) -> Said | None:
         """The last call again with what these words replace; None when they replace nothing in it."""
         last = last_call(turn.conversation.history)

@@ -101,6 +101,11 @@ class Approvals:
             finished.append(entry.effect)
         return finished
 
+    async def last_written(self) -> Effect | None:
+        """The write that undo_last would take back."""
+        entry = await self._journal.last_applied()
+        return entry.effect if entry is not None and entry.undo is not None else None
+
     async def undo_last(self) -> str | None:
         """Take back the last write; the tool's sentence about it, or None when there is nothing to undo."""
         entry = await self._journal.last_applied()

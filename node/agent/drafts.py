@@ -5,6 +5,7 @@ A draft keeps the owner's words and when they were said, not values: they are re
 moment, so "tomorrow" still means the day after it was said. Must not know how drafts are stored or asked.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +13,7 @@ from typing import Literal
 
 from node.agent.ports import Json
 
-__all__ = ["ANSWER_IN_WORDS", "Draft", "DraftKind", "Given", "pick_choice"]
+__all__ = ["ANSWER_IN_WORDS", "Draft", "DraftKind", "Given", "drops", "pick_choice"]
 
 DraftKind = Literal["tool", "which", "skill", "think"]
 ANSWER_IN_WORDS = "answer"
@@ -96,17 +97,31 @@ class Draft:
 _FIRST = ("1", "1.", "first", "the first", "yes", "yes please", "ok", "okay", "sure", "the first one", "a")
 _SECOND = ("2", "2.", "second", "the second", "the second one", "b")
 _THIRD = ("3", "3.", "third", "the third", "the third one", "c")
-_NO = (
-    "no", "no never mind", "no nevermind", "no thank you", "no thanks", "forget about it", "forget it", "leave it",
-    "neither", "none", "never mind", "nevermind", "cancel", "stop", "nothing",
+_NO = ("no", "no thank you", "no thanks", "neither", "none", "cancel", "stop", "nothing")
+_DROPPED = re.compile(
+    r"(?:(?:oh|ah|no|nope|ok|okay|actually|well|hmm|please|wait|sorry|just|then|kith|let[’']?s)\b[\s,.!]*)*"
+    r"(?:undo|revert|(?:undo|revert|scrap|scratch|skip|drop|forget|cancel|stop|leave)\s+(?:about\s+)?"
+    r"(?:that|it|this|the\s+(?:question|last\s+(?:one|thing|question|request)|whole\s+thing))|"
+    r"(?:take|call)\s+(?:that|it|this)\s+(?:back|off)|never\s*mind(?:\s+(?:that|it|about\s+(?:that|it)))?|"
+    r"(?:do\s+not|don[’']?t)\s+(?:bother|do\s+(?:it|that))|not\s+now|i(?:\s+have|[’']?ve)?\s+changed\s+my\s+mind|"
+    r"(?:it\s+)?does(?:\s+not|n[’']?t)\s+matter|nothing)"
+    r"(?:[\s,.!]+(?:please|then|now|again|thanks?|thank\s+you|after\s+all|for\s+now|it[’']?s\s+(?:fine|ok(?:ay)?)))*",
+    re.IGNORECASE,
 )
+
+
+def drops(text: str) -> bool:
+    """Whether the message, all of it, takes back the request that a question was asked about: "never mind", "undo
+    that". In quotation marks it is an answer."""
+    low = text.strip().strip(".!?").strip()
+    return low.casefold().replace(",", "") in _NO or _DROPPED.fullmatch(low) is not None
 
 
 def pick_choice(text: str, choices: Sequence[str]) -> int | Literal["no"] | None:
     """Which of the choices the owner's answer means: its index, "no" for none of them, None when it is something
     else."""
     low = text.strip().strip(".!?").casefold()
-    if low.replace(",", "") in _NO:
+    if low not in {choice.casefold() for choice in choices} and drops(text):
         return "no"
     for index, words in enumerate((_FIRST, _SECOND, _THIRD)):
         if low in words and index < len(choices):

@@ -14,7 +14,7 @@ from node.agent.amendments import Amendments
 from node.agent.approve import Approvals
 from node.agent.choice import Ranking, forbids, removes
 from node.agent.conversation import Conversation
-from node.agent.drafts import ANSWER_IN_WORDS, Draft
+from node.agent.drafts import ANSWER_IN_WORDS, Draft, drops
 from node.agent.errors import EmptyRequest, RequestTooLong
 from node.agent.events import Answered, EventSink, Status
 from node.agent.following import (
@@ -65,7 +65,8 @@ class Agent:
         self._actor = Actor(parts, self.approvals)
         self._reasoner = Reasoner(parts)
         self._free_plan = FreePlan(parts, self._actor)
-        self._open_question = OpenQuestion(parts, self._actor, self._reasoner, self._judging)
+        self._open_question = OpenQuestion(
+            parts, self._actor, self.approvals, self._reasoner, self._judging)
         self._amendments = Amendments(parts, self._actor, self.approvals)
 
     @property
@@ -142,6 +143,8 @@ class Agent:
         await turn.conversation.keep_draft(None)
         if wants_undo(turn.request.text):
             return await self._amendments.undo(turn)
+        if drops(turn.request.text) and not turn.request.attachments:
+            return self._amendments.nothing_open(turn)
         if (words := correction(turn.request.text)) and (said := await self._amendments.correct(turn, words)):
             return said
         foreign = understand(text := turn.request.text, turn.reader.dates_at(self._parts.clock.now()))

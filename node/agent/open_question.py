@@ -4,15 +4,17 @@ A message that is a request of its own leaves the question behind. Must not know
 """
 
 from node.agent.acting import Actor
+from node.agent.approve import Approvals
 from node.agent.choice import is_question
 from node.agent.drafts import ANSWER_IN_WORDS, Draft, pick_choice
+from node.agent.following import wants_undo
 from node.agent.gate import SHOWN_P
 from node.agent.heavy import is_language
 from node.agent.judging import Judging
 from node.agent.ports import AnswerKind
 from node.agent.saying import question
 from node.agent.thinking import Reasoner
-from node.agent.turn import AgentParts, Said, Turn, asked, living_choices, plain
+from node.agent.turn import AgentParts, Said, Turn, asked, living_choices, personal, plain
 from node.privacy.labels import Confidentiality, Integrity, Labeled
 
 __all__ = ["OpenQuestion"]
@@ -21,8 +23,11 @@ __all__ = ["OpenQuestion"]
 class OpenQuestion:
     """Takes messages as answers to what the agent asked."""
 
-    def __init__(self, parts: AgentParts, actor: Actor, reasoner: Reasoner, judging: Judging) -> None:
+    def __init__(
+        self, parts: AgentParts, actor: Actor, approvals: Approvals, reasoner: Reasoner, judging: Judging,
+    ) -> None:
         self._parts = parts
+        self._approvals = approvals
         self._actor = actor
         self._reasoner = reasoner
         self._judging = judging
@@ -34,7 +39,7 @@ class OpenQuestion:
         picked = pick_choice(text, labels)
         if picked == "no":
             await turn.conversation.keep_draft(None)
-            return plain(turn, "All right, nothing was done.", AnswerKind.DECLINED, "you took it back")
+            return await self._dropped(turn)
         reading = turn.reader.read(draft.text, draft.said_at)
         match draft.kind:
             case "which":
@@ -54,6 +59,15 @@ class OpenQuestion:
                 if doubtful and await self._is_new(turn):
                     return None
                 return await self._resume_call(turn, draft, answer)
+
+    async def _dropped(self, turn: Turn) -> Said:
+        """The question is gone. An "undo" may have been meant for what was written before: it stays, and is named."""
+        text, reason = "All right, I dropped the question; nothing was done for it.", "you took it back"
+        last = await self._approvals.last_written() if wants_undo(turn.request.text) else None
+        if last is None:
+            return plain(turn, text, AnswerKind.DECLINED, reason)
+        text = f'{text} What I wrote last stays:\n{last.text}\nSay "undo" once more to take it back.'
+        return personal(turn, text, AnswerKind.DECLINED, reason)
 
     async def _resume_call(self, turn: Turn, draft: Draft, answer: str) -> Said:
         now = self._parts.clock.now()

@@ -22,6 +22,10 @@ def one(root: Path) -> World:
     return world(root)
 
 
+def contents(root: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
 async def talk(one: World, *texts: str) -> list[Answer]:
     """The answers to one conversation."""
     answers: list[Answer] = []
@@ -128,6 +132,63 @@ async def test_a_message_that_was_sent_cannot_be_taken_back_and_it_is_said(one: 
     answers = await talk(one, "tell Dana I am late", "undo")
     assert answers[1].kind is AnswerKind.STOPPED
     assert answers[1].text.startswith("A message that was sent can't be taken back.")
+
+
+QUESTIONS = (
+    "take a note", "put an event on my calendar next Monday at 8", "remind me to call mum", "tell Ann I am late",
+    "book a meeting with Ravi about the boiler", "look for the roof", "Translate this letter into French",
+)
+
+
+@pytest.mark.parametrize("dropped", [
+    "undo that", "Undo", "please undo it", "take that back", "forget it", "forget it then", "oh never mind",
+    "forget that please", "no, nevermind, thanks", "scrap that",
+    "leave it", "don't bother", "not now", "ok, drop it", "I changed my mind",
+])
+async def test_an_open_question_is_dropped_by_what_takes_it_back(one: World, dropped: str) -> None:
+    for question in QUESTIONS:
+        before = contents(one.root)
+        asked = await one.ask(question)
+        assert asked.kind is AnswerKind.ASKED, question
+        answer = await one.ask(dropped, conversation_id=asked.conversation_id)
+        assert (answer.kind, answer.text) == (
+            AnswerKind.DECLINED, "All right, I dropped the question; nothing was done for it."), question
+        assert one.conversations.kept[asked.conversation_id].draft is None
+        assert (one.owner.shown, one.thoughts.jobs, contents(one.root)) == ([], [], before)
+
+
+@pytest.mark.parametrize("text", [
+    '"undo that"', "undo the bolts of the shelf", "never mind the gap, says Tom", "forget it or keep it: Monday",
+])
+async def test_words_that_only_begin_like_it_are_the_answer(one: World, text: str) -> None:
+    answers = await talk(one, "take a note", text)
+    assert answers[1].tools_used == ("note_write",)
+    value = next(value for value in one.owner.shown[0].values if value.name == "text")
+    assert value.value == text.strip('"')
+
+
+async def test_after_the_question_the_last_write_can_still_be_undone(one: World) -> None:
+    answers = await talk(
+        one, "remind me to call the vet tomorrow at 9", "put an event on my calendar next Monday at 8", "undo that")
+    assert [kept.text for kept in one.reminders.kept.values()] == ["call the vet"]      # one word, one step back
+    assert "call the vet" in answers[2].text
+    assert 'Say "undo" once more' in answers[2].text
+    undone = await one.ask("undo", conversation_id=answers[0].conversation_id)
+    assert (undone.text, one.reminders.kept) == ("I will not remind you: call the vet", {})
+
+
+async def test_the_first_of_two_goals_stays_when_the_question_of_the_second_is_dropped(one: World) -> None:
+    answers = await talk(one, "remind me to buy milk tonight at 8 and tell Ann I am late", "undo that")
+    assert answers[1].text.startswith("All right, I dropped the question;")
+    assert "buy milk" in answers[1].text
+    assert (len(one.reminders.kept), one.postbox.sent) == (1, {})
+
+
+async def test_never_mind_with_nothing_open_changes_nothing_and_says_so(one: World) -> None:
+    answers = await talk(one, "note: the boiler was serviced", "never mind")
+    assert answers[1].text.startswith("No question of mine is open.")
+    assert one.thoughts.jobs == []
+    assert len(list((one.root / "notes").glob("*.md"))) == 4
 
 
 async def test_a_question_is_dropped_by_a_friendly_no(one: World) -> None:
