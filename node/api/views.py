@@ -348,7 +348,8 @@ class InboxMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutboxMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message on its way."""
+    """A message on its way, or over: withheld by the guard, given up with its peer, or expired. Then reason says why in
+    words and hint what to do; its body is erased."""
 
     message_id: str
     to: str
@@ -356,6 +357,8 @@ class OutboxMessage(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     created: str
     body: str
+    reason: str = ""
+    hint: str = ""
 
 
 class UndoView(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,12 +15,16 @@ from node.daemon.peers import Roster
 from node.errors import StorageError, UnknownPeer
 from node.mail.deliver import Deliverer
 from node.mail.outbox import Outbox
+from node.privacy.errors import EgressDenied, HoldsPersonal, HoldsSecret
 from node.store import mail
 from node.store.database import Database
+from node.store.mail import OutboxRow, OutboxState
 
 __all__ = ["Messages"]
 
 log = logging.getLogger(__name__)
+
+_REFUSALS: dict[str, type[EgressDenied]] = {one.code: one for one in (HoldsSecret, HoldsPersonal)}
 
 
 class Messages:
@@ -92,12 +96,24 @@ class Messages:
     async def outbox(self, limit: int) -> list[OutboxMessage]:
         """Newest first, with state."""
         return [
-            OutboxMessage(
-                message_id=row.message_id, to=self._roster.name_of(row.peer_id), seq=row.seq, state=row.state.value,
-                created=_text(from_ms(row.created_ms)), body=row.body,
-            )
-            for row in await self._database.read(mail.outbox, limit=limit)
+            _sent(row, self._roster.name_of(row.peer_id)) for row in await self._database.read(mail.outbox, limit=limit)
         ]
+
+
+def _sent(row: OutboxRow, to: str) -> OutboxMessage:
+    state, reason, hint = row.state.value, "", ""
+    if row.state is OutboxState.EXPIRED:
+        state, reason, hint = "expired", "It was not delivered in time.", f"Send it again: kith send {to} TEXT"
+        if row.reason == mail.FORGOTTEN:
+            state, reason = "given up", "You forgot this peer before it was delivered."
+            hint = "Pair with it again, then send it again: kith pair"
+        elif row.reason:
+            refusal = _REFUSALS.get(row.reason, EgressDenied)()
+            state, reason, hint = "withheld", refusal.text, f"Send it without that: kith send {to} TEXT"
+    return OutboxMessage(
+        message_id=row.message_id, to=to, seq=row.seq, state=state, created=_text(from_ms(row.created_ms)),
+        body=row.body, reason=reason, hint=hint,
+    )
 
 
 def _text(moment: datetime) -> str:

@@ -280,7 +280,8 @@ class _MailStream:
             await self._channel.send_cleared(frame, clearance)
         except (HoldsSecret, HoldsPersonal) as refusal:     # a secret that was stored after this was queued, say
             log.warning("message %s stays here, and those behind it go on: %s", row.message_id, refusal.code)
-            await self._database.write(mail.withhold, self._peer.peer_id, row.seq, to_ms(self._clock.now()))
+            now_ms = to_ms(self._clock.now())
+            await self._database.write(mail.withhold, self._peer.peer_id, row.seq, now_ms, refusal.code)
             await clearance.close("refused")
             return await self._channel.send(Gap(row.seq))
         self._clearances[row.seq] = clearance

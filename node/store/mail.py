@@ -12,9 +12,9 @@ from node.errors import StoreConflict
 from node.store.connection import Connection
 
 __all__ = [
-    "INBOX_ROOM", "InboxRoom", "InboxRow", "Incoming", "Marks", "OutboxRow", "OutboxState", "Receipt", "acknowledge",
-    "enqueue", "expire", "find", "give_up", "inbox", "is_full", "mark_read", "mark_sent", "marks", "outbox",
-    "peers_waiting", "pending", "receive", "renumber", "sent", "skip", "waiting", "withhold",
+    "FORGOTTEN", "INBOX_ROOM", "InboxRoom", "InboxRow", "Incoming", "Marks", "OutboxRow", "OutboxState", "Receipt",
+    "acknowledge", "enqueue", "expire", "find", "give_up", "inbox", "is_full", "mark_read", "mark_sent", "marks",
+    "outbox", "peers_waiting", "pending", "receive", "renumber", "sent", "skip", "waiting", "withhold",
 ]
 
 
@@ -51,6 +51,8 @@ class OutboxRow:
     expires_ms: int
     settled_ms: int | None
     """When it was delivered or expired."""
+    reason: str = ""
+    """Why it is expired: the code of the refusal, or FORGOTTEN; empty when its time ran out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +98,13 @@ class InboxRoom:
     size_bytes: int
 
 
+FORGOTTEN = "forgotten"
+"""The reason of messages to a peer that was forgotten before they were delivered."""
 INBOX_ROOM = InboxRoom(messages=10_000, size_bytes=64 * 2**20)
 _ROW_BYTES = 200
 """What a message takes besides its text; an inbox of empty messages is not for nothing."""
 
-_OUTBOX = "SELECT peer_id, seq, message_id, kind, body, state, created_ms, expires_ms, settled_ms FROM outbox "
+_OUTBOX = "SELECT peer_id, seq, message_id, kind, body, state, created_ms, expires_ms, settled_ms, reason FROM outbox "
 _INBOX = "SELECT arrival, peer_id, seq, message_id, kind, body, sent_ms, received_ms, read_ms FROM inbox "
 
 
@@ -195,7 +199,7 @@ def acknowledge(tx: Connection, peer_id: str, upto_seq: int, now_ms: int) -> lis
         "WHERE peer_id = ? AND seq > ? AND seq <= ? AND state IN ('queued', 'sent')", (now_ms, *between),
     )
     tx.execute("UPDATE mail_marks SET acked = ? WHERE peer_id = ?", (upto_seq, peer_id))
-    return [_outbox_row((*row[:5], OutboxState.DELIVERED, *row[6:8], now_ms)) for row in rows]
+    return [_outbox_row((*row[:5], OutboxState.DELIVERED, *row[6:8], now_ms, "")) for row in rows]
 
 
 def expire(tx: Connection, now_ms: int) -> list[OutboxRow]:
@@ -207,22 +211,22 @@ def expire(tx: Connection, now_ms: int) -> list[OutboxRow]:
         "UPDATE outbox SET state = 'expired', body = '', settled_ms = ? "
         "WHERE state IN ('queued', 'sent') AND expires_ms <= ?", (now_ms, now_ms),
     )
-    return [_outbox_row((*row[:4], "", OutboxState.EXPIRED, *row[6:8], now_ms)) for row in rows]
+    return [_outbox_row((*row[:4], "", OutboxState.EXPIRED, *row[6:8], now_ms, "")) for row in rows]
 
 
-def withhold(tx: Connection, peer_id: str, seq: int, now_ms: int) -> None:
-    """One message that may not leave after all: its text is erased, its number stays, and it shows as expired."""
+def withhold(tx: Connection, peer_id: str, seq: int, now_ms: int, reason: str) -> None:
+    """One message that may not leave after all: its text is erased, its number stays, and its row says why."""
     tx.execute(
-        "UPDATE outbox SET state = 'expired', body = '', settled_ms = ? "
-        "WHERE peer_id = ? AND seq = ? AND state IN ('queued', 'sent')", (now_ms, peer_id, seq),
+        "UPDATE outbox SET state = 'expired', body = '', settled_ms = ?, reason = ? "
+        "WHERE peer_id = ? AND seq = ? AND state IN ('queued', 'sent')", (now_ms, reason, peer_id, seq),
     )
 
 
 def give_up(tx: Connection, peer_id: str, now_ms: int) -> int:
-    """How many messages to a peer that was forgotten will never be sent; they show as expired."""
+    """How many messages to a peer that was forgotten will never be sent; their rows say so."""
     return tx.execute(
-        "UPDATE outbox SET state = 'expired', body = '', settled_ms = ? "
-        "WHERE peer_id = ? AND state IN ('queued', 'sent')", (now_ms, peer_id),
+        "UPDATE outbox SET state = 'expired', body = '', settled_ms = ?, reason = ? "
+        "WHERE peer_id = ? AND state IN ('queued', 'sent')", (now_ms, FORGOTTEN, peer_id),
     ).rowcount
 
 
@@ -327,5 +331,6 @@ def _advance(tx: Connection, peer_id: str, received: int) -> None:
 
 
 def _outbox_row(row: tuple[Any, ...]) -> OutboxRow:
-    peer_id, seq, message_id, kind, body, state, created_ms, expires_ms, settled_ms = row
-    return OutboxRow(peer_id, seq, message_id, kind, body, OutboxState(state), created_ms, expires_ms, settled_ms)
+    peer_id, seq, message_id, kind, body, state, created_ms, expires_ms, settled_ms, reason = row
+    return OutboxRow(
+        peer_id, seq, message_id, kind, body, OutboxState(state), created_ms, expires_ms, settled_ms, reason)

@@ -293,7 +293,12 @@ _LESSONS: tuple[str, ...] = (
     ) STRICT""",
 )
 
-KITH = Schema("kith", (_FIRST, _UNREAD, _LEDGER_SIDES, _DECISIONS, _INTENTS, _ANSWERS, _REMINDERS, _LESSONS))
+# Why a message is over without being delivered; empty where it was, or where only its time ran out.
+_WITHHELD: tuple[str, ...] = ("ALTER TABLE outbox ADD COLUMN reason TEXT NOT NULL DEFAULT ''",)
+
+KITH = Schema("kith", (
+    _FIRST, _UNREAD, _LEDGER_SIDES, _DECISIONS, _INTENTS, _ANSWERS, _REMINDERS, _LESSONS, _WITHHELD,
+))
 
 _INDEX_FIRST: tuple[str, ...] = (
     "CREATE TABLE marks (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",

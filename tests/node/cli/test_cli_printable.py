@@ -98,6 +98,18 @@ def test_a_body_cannot_forge_another_entry(command, reply, monkeypatch):
     assert len(rest) >= 2 and all(line.startswith("  | ") for line in rest) and "money" not in first
 
 
+def test_a_message_that_was_not_delivered_says_why_in_place_of_its_text(monkeypatch):
+    over = {"created": "10:00", "to": "bea", "state": "withheld", "body": "", "reason": "It holds" + HOSTILE,
+            "hint": "kith send bea TEXT" + HOSTILE}
+    monkeypatch.setattr(NodeClient, "_call", lambda *_: [over])
+    result = CliRunner().invoke(cli.kith, ["inbox", "--out"])
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0 and harmless(result.stdout)
+    assert lines[0] == "10:00  to bea  [withheld]"
+    assert [line.startswith(start) for line, start in zip(
+        lines[1:], ("     It holds", "     -> kith send bea TEXT"), strict=True)] == [True, True]
+
+
 ASK = """
 import fcntl, select, sys, termios
 if sys.argv[1] == "piped":

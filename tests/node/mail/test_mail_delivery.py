@@ -315,7 +315,9 @@ async def test_a_message_that_may_not_leave_any_more_holds_up_no_other(post: Pos
         assert await post.open_entries() == 0
         outcomes = [entry.close.outcome for entry in await post.guard.ledger.newest(limit=5) if entry.close]
         assert sorted(outcomes) == ["delivered", "delivered", "refused"]
-        assert all("swordfish" not in row.body for row in await post.near.read(mail.outbox))
+        rows = await post.near.read(mail.outbox)
+        assert all("swordfish" not in row.body for row in rows)
+        assert [row.reason for row in reversed(rows)] == ["", "holds_secret", ""]
 
 
 async def test_a_peer_that_refuses_keeps_nothing_and_is_asked_again_later(post: Post) -> None:

@@ -97,6 +97,21 @@ def test_messages_to_a_forgotten_peer_are_given_up_and_say_so():
     assert {row.message_id: row.state for row in mail.outbox(tx)} == {
         "m1": OutboxState.DELIVERED, "m2": OutboxState.EXPIRED, "m3": OutboxState.QUEUED,
     }
+    assert {row.message_id: row.reason for row in mail.outbox(tx)} == {"m1": "", "m2": mail.FORGOTTEN, "m3": ""}
+
+
+def test_a_withheld_message_keeps_its_number_and_why_and_nothing_of_its_text():
+    tx = memory_rows()
+    put(tx, 1)
+    put(tx, 2)
+    mail.acknowledge(tx, "bea", 1, 1500)
+    for seq in (1, 2):                                      # what was delivered stays so
+        mail.withhold(tx, "bea", seq, 2000, "holds_secret")
+    assert [(row.seq, row.state.value, row.body, row.reason) for row in mail.outbox(tx)] == [
+        (2, "expired", "", "holds_secret"), (1, "delivered", "text 1", "")]
+    assert [row.seq for row in mail.pending(tx, "bea")] == [2]
+    assert mail.expire(tx, 9 * HOUR_MS) == []
+    assert mail.find(tx, "m2").reason == "holds_secret"
 
 
 def test_pending_pages_from_where_the_driver_is():
