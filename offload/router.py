@@ -227,8 +227,8 @@ def _hindrance(needs: JobNeeds, peer: PeerCandidate, mode: str) -> str:
         return peer.hindrance
     if peer.refused_lately:
         return f"refused a moment ago: {peer.refused_lately}"
-    if peer.doubted and needs.place != peer.peer_id:
-        return peer.doubted
+    if peer.doubted and (needs.place != peer.peer_id or needs.model is not None):
+        return peer.doubted     # asked by name it may answer, but not as the model that it was found not to run
     if peer.max_context is not None and needs.context_tokens > peer.max_context:
         return f"the text and its answer are longer than the {peer.max_context:,} tokens it allows this device"
     return ""

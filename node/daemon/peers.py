@@ -254,7 +254,9 @@ class Roster:
         if state is None:
             return None
         told = state.presence.models if state.presence is not None else ()
-        style = await self._style_of(model_digest)      # tried here, or else as the peer says that it found it
+        # tried here, or else as the peer says that it found it; what was tried here says nothing of a model of which it
+        # was found that only its name is the same
+        style = "brackets" if self.work.doubt_of(peer_id) else await self._style_of(model_digest)
         if style == "brackets":
             style = next((model.placeholders for model in told if model.digest == model_digest), style)
         return PeerView(peer_id, state.row.name, state.row.trust, style=style)

@@ -5,6 +5,7 @@ What is kept for a check is the request as it left and the first token ids of th
 peer. Must not know how likelihoods are computed or judged.
 """
 
+import json
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -87,6 +88,7 @@ class SpotChecks:
         self._on_battery = on_battery
         self._samples: OrderedDict[str, _Sample] = OrderedDict()
         self._subjects: dict[tuple[str, str], _Subject] = {}
+        self._found: dict[str, dict[str, str]] = {}     # peer id -> digest it names -> what is wrong
 
     def note(self, peer_id: str, digest: str, request: InferRequest, token_ids: Sequence[int]) -> None:
         """A peer's whole answer, as far as its token ids are known. Keeps the latest one that could be checked."""
@@ -100,14 +102,17 @@ class SpotChecks:
     def forget(self, peer_id: str) -> None:
         """The peer is paired no more."""
         self._samples.pop(peer_id, None)
+        self._found.pop(peer_id, None)
         self._subjects = {key: one for key, one in self._subjects.items() if key[0] != peer_id}
 
     async def recall(self, peers: Sequence[str]) -> None:
         """Doubt again whom an earlier start found wanting."""
         for peer_id in peers:
-            words = await self._database.read(settings.get, _KEY + peer_id)
-            if words:
-                self._doubt(peer_id, words)
+            kept = await self._database.read(settings.get, _KEY + peer_id)
+            found = _decoded(kept) if kept else {}
+            if found:
+                self._found[peer_id] = found
+                self._doubt(peer_id, next(iter(found.values())))
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Check what was noted while the engine has nothing to do, until cancelled."""
@@ -145,10 +150,12 @@ class SpotChecks:
             log.info("an answer of %s could not be checked: %s", peer_id, in_words(error))
             return None
         verdict = subject.evidence.add(chosen, best)
-        await self._judge(peer_id, model.name, verdict)
+        await self._judge(peer_id, sample.digest, model.name, verdict)
         return verdict
 
-    async def _judge(self, peer_id: str, model: str, verdict: Verdict) -> None:
+    async def _judge(self, peer_id: str, digest: str, model: str, verdict: Verdict) -> None:
+        """A fit speaks for this digest alone: with the right weights for one a peer must not clear itself of another.
+        """
         log.info(
             "spot check of %s: a loss of %.3f a token over %d tokens (%s)", peer_id, verdict.mean_loss, verdict.tokens,
             verdict.fits)
@@ -158,11 +165,23 @@ class SpotChecks:
         })
         if verdict.fits is None:
             return
-        words = "" if verdict.fits else f"its answers are not those of {model}, which it names"
-        if words:
+        found = self._found.setdefault(peer_id, {})
+        if verdict.fits:
+            found.pop(digest, None)
+        else:
+            found[digest] = f"its answers are not those of {model}, which it names"
             log.warning("%s does not run %s, which it names; it is asked by name only from now on", peer_id, model)
-        self._doubt(peer_id, words)
-        await self._database.write(settings.put, _KEY + peer_id, words)
+        self._doubt(peer_id, next(iter(found.values()), ""))
+        await self._database.write(settings.put, _KEY + peer_id, json.dumps(found) if found else "")
+
+
+def _decoded(kept: str) -> dict[str, str]:
+    """Digest -> words, as they were kept; of one digest that is not known where words alone were."""
+    try:
+        found = json.loads(kept)
+    except ValueError:
+        return {"": kept}
+    return {str(digest): str(words) for digest, words in found.items()} if isinstance(found, dict) else {"": kept}
 
 
 def _can_be_checked(request: InferRequest, token_ids: Sequence[int]) -> bool:

@@ -174,6 +174,13 @@ async def test_the_guard_sees_trust_and_the_style_of_the_model(house: House) -> 
     assert (view.peer_id, view.name, view.trust, view.style) == (BEA, "bea", "home", "surrogates")
 
 
+async def test_what_was_tried_here_says_nothing_of_a_model_whose_name_is_all_that_is_the_same(house: House) -> None:
+    house.roster.work.doubt(BEA, "its answers are not those of smollm2, which it names")
+    view = await house.roster.view(BEA, MODEL.digest)
+    assert view is not None
+    assert view.style == "brackets"
+
+
 async def test_a_contact_is_noted_where_and_when(house: House) -> None:
     await house.roster.note_contact(BEA)        # not here: nothing to note
     assert (await house.roster.all())[0].last_contact is None

@@ -10,6 +10,7 @@ import trio
 
 from node.daemon.spot_checks import FIRST_CHECKS, FIRST_PAUSE_S, PAUSE_S, SpotChecks
 from node.errors import StorageError
+from node.store import settings
 from node.store.database import Database
 from node.store.schema import KITH
 from offload.errors import NoModel
@@ -83,6 +84,40 @@ async def test_another_model_is_doubted_told_and_remembered_until_it_fits_again(
     third = Bench(bench.checks._database)
     await third.checks.recall([BOB])
     assert third.doubts == {}
+
+
+async def test_the_right_weights_for_one_model_do_not_clear_a_peer_of_another(bench: Bench) -> None:
+    other = "cd" * 32
+    bench.here = [*bench.here, ModelInfo(name="n", digest=other, size_bytes=1)]
+    bench.loss = 0.3
+    bench.checks.note(BOB, DIGEST, REQUEST, IDS)
+    await bench.checks.check_one()
+    words = "its answers are not those of m, which it names"
+    bench.loss = 0.0
+    bench.checks.note(BOB, other, msgspec.structs.replace(REQUEST, model_digest=other), IDS)
+    verdict = await bench.checks.check_one()
+    assert verdict is not None
+    assert verdict.fits
+    assert bench.doubts == {BOB: words}
+    again = Bench(bench.checks._database)       # nor after a restart
+    await again.checks.recall([BOB])
+    again.here = bench.here
+    again.checks.note(BOB, other, msgspec.structs.replace(REQUEST, model_digest=other), IDS)
+    await again.checks.check_one()
+    assert again.doubts == {BOB: words}
+    again.checks.note(BOB, DIGEST, REQUEST, IDS)      # the control: the very model does
+    await again.checks.check_one()
+    assert again.doubts == {BOB: ""}
+
+
+@pytest.mark.parametrize(("kept", "words"), [
+    ("its answers are not those of m, which it names", "its answers are not those of m, which it names"),
+    ("[1]", "[1]"), ('{"ab": "not m"}', "not m"), ("{}", None),
+])
+async def test_whatever_was_kept_of_a_doubt_is_read(bench: Bench, kept: str, words: str | None) -> None:
+    await bench.checks._database.write(settings.put, "doubt:bob", kept)
+    await bench.checks.recall([BOB])
+    assert bench.doubts.get(BOB) == words
 
 
 @pytest.mark.parametrize(("changes", "ids"), [
