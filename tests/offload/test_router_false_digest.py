@@ -1,4 +1,4 @@
-"""A digest in a peer's advert is its word: what it is worth once it was found to be wrong, and what it never is worth."""
+"""A digest in a peer's advert is its word: what that is worth once it was found to be wrong, and what it never is."""
 
 from offload.prediction import Speed
 from offload.router import JobNeeds, LocalView, Offer, PeerCandidate, choose
