@@ -7,6 +7,7 @@ not know how either computes, peers or the node.
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
+import msgspec
 import trio
 from trio import TaskStatus
 
@@ -65,7 +66,9 @@ class JoinedEngine:
         if self._upstream is None:
             return local
         upstream = await self._upstream.health()
-        return upstream if local.state == "no_model" or self._is_default(upstream.model) else local
+        if local.state != "no_model" and not self._is_default(upstream.model):
+            return local
+        return msgspec.structs.replace(upstream, box=local.box, probe=local.probe, troubles=local.troubles)
 
     async def forget(self, principal: str) -> None:
         """Erase what this device remembers of a principal's prompts."""

@@ -88,6 +88,7 @@ class UpstreamEngine:
         self._listed_s = float("-inf")
         self._trouble: EngineError | None = None
         self._running = 0
+        self._wrote_s: float | None = None
 
     @property
     def here(self) -> bool:
@@ -126,7 +127,10 @@ class UpstreamEngine:
         if self._trouble is not None or model is None:
             detail = str(self._trouble or "not asked yet")
             return EngineHealth(state="idle" if self._trouble is None else "no_model", detail=detail, model=model)
-        return EngineHealth(state="ready", detail=f"upstream {self._place.name}", model=model, running=self._running)
+        age_s = None if self._wrote_s is None else trio.current_time() - self._wrote_s
+        return EngineHealth(
+            state="ready", model=model, running=self._running, last_token_age_s=age_s,
+            backend=f"upstream {self._place.name}")
 
     # -- models -------------------------------------------------------------------------------------------------------
 
@@ -213,10 +217,13 @@ class UpstreamEngine:
             try:
                 answer = UpstreamAnswer(
                     request.max_tokens, await self._begin(request, stack),
-                    most_calls=MOST_CALLS if request.parallel_calls else 1)
+                    most_calls=MOST_CALLS if request.parallel_calls else 1, wrote=self._note_life)
             except EngineError as error:
                 answer = FailedAnswer(error)
             yield answer
+
+    def _note_life(self) -> None:
+        self._wrote_s = trio.current_time()
 
     def _ended(self) -> None:
         self._running -= 1

@@ -4,6 +4,7 @@ Driven by the reader alone, no task of its own. Must not know how the connection
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from offload.errors import EngineError
@@ -48,7 +49,10 @@ class UpstreamAnswer:
     """The events of one answer, read off the connection as they are asked for. Cached and prompt tokens are known at
     the end only, so Started says 0."""
 
-    def __init__(self, most_tokens: int, begun: Begun, *, most_calls: int = 1) -> None:
+    def __init__(
+        self, most_tokens: int, begun: Begun, *, most_calls: int = 1, wrote: Callable[[], None] = lambda: None,
+    ) -> None:
+        """wrote: told whenever something of the answer came."""
         self._most_chars = most_tokens * _CHARS_PER_TOKEN
         self._begun = begun
         self._splitter = EventSplitter()
@@ -59,6 +63,7 @@ class UpstreamAnswer:
         self._pieces = 0
         self._chars = 0
         self._calls = CallCollector(most_calls)
+        self._wrote = wrote
 
     def __aiter__(self) -> "UpstreamAnswer":
         return self
@@ -94,6 +99,7 @@ class UpstreamAnswer:
         if not chunk.text and not chunk.thought and not chunk.calls:
             return
         self._pieces += 1
+        self._wrote()
         self._chars += len(chunk.text) + len(chunk.thought) + sum(len(part.arguments) + 1 for part in chunk.calls)
         if self._chars > self._most_chars:
             raise UpstreamBroken("The upstream engine wrote far more than was asked for.")

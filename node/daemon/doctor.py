@@ -117,7 +117,8 @@ class Doctor:
             return [Check(name="model", state="warning", text="no model on this device",
                           hint="Add one: kith models add FILE.gguf. Peers can still compute for you.")]
         name = health.model.name if health.model else "no model"
-        text = f"{name} {health.state}, {health.threads} threads" + (f", {health.backend}" if health.backend else "")
+        text = f"{name} {health.state}" + (f", {counted(health.threads, 'thread')}" if health.threads else "")
+        text += f", {health.backend}" if health.backend else ""
         text += f"; graphics card: {health.gpu}" if health.gpu else ""
         wedged = health.state == "ready" and bool(health.detail)
         state = "problem" if health.state == "quarantined" else "warning" if wedged else "ok"

@@ -29,7 +29,8 @@ class Fixed:
     async def health(self):
         models = await self.models()
         first = models[0] if models else None
-        return EngineHealth(state="ready" if first else "no_model", detail=self.name, model=first)
+        return EngineHealth(
+            state="ready" if first else "no_model", detail=self.name, model=first, box={"landlock": self.name})
 
     def set_default(self, name):
         self.default = name
@@ -55,6 +56,7 @@ async def test_the_owner_may_choose_the_upstream_model_as_default():
     joined = JoinedEngine(local, Fixed("there", "big"), default_model="big")
     assert [one.name for one in await joined.models()] == ["big", "small"]
     assert (await who(joined), (await joined.health()).detail) == ("there", "there")
+    assert (await joined.health()).box == {"landlock": "here"}      # the box of the process on this device all the same
     joined.set_default("small")
     assert (await who(joined), local.default) == ("here", "small")
 

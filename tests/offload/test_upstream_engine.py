@@ -86,6 +86,21 @@ async def test_an_answer_streams_with_counts_and_reason():
         assert "authorization" not in asked.headers
 
 
+async def test_what_it_wrote_last_is_its_sign_of_life():
+    """Readiness asks for nothing else; a server that only answers for its models has shown none."""
+    async with upstream(answering()) as (engine, _):
+        await engine.models()
+        health = await engine.health()
+        assert (health.state, health.detail, health.last_token_age_s) == ("ready", "", None)
+        assert "upstream 127.0.0.1" in health.backend
+        await all_of(engine, ask())
+        begun_s = (await engine.health()).last_token_age_s
+        assert begun_s is not None
+        await trio.sleep(0.01)
+        later_s = (await engine.health()).last_token_age_s
+        assert later_s is not None and later_s > begun_s
+
+
 async def test_calls_and_thoughts_of_a_server_are_events_like_ours():
     def delta(**fields):
         return {"choices": [{"delta": fields}]}
