@@ -133,12 +133,16 @@ class Ledger:
         self._own_id = own_id
         self._head_turn = trio.Lock()
         self._head_seq = 0
+        self._newest = Head(0, b"")
 
     async def append(self, draft: Draft, *, also: Callable[[Any], None] | None = None) -> Head:
         """The entry's number and digest, once it is durable. also: run in the same transaction."""
         new = await self._rows.append(lambda head: self._next(head, draft), also)
+        if new.seq > self._newest.seq:
+            self._newest = Head(new.seq, new.digest)
         async with self._head_turn:
-            await self._keep_head(new)
+            if new.seq > self._head_seq:    # the one who had the turn before kept the head of all who waited
+                await self._keep_head(self._newest)
         return Head(new.seq, new.digest)
 
     async def close(
@@ -290,10 +294,9 @@ class Ledger:
 
     # -- both ends of the chain ---------------------------------------------------------------------------------------
 
-    async def _keep_head(self, new: NewEntry) -> None:
-        if new.seq > self._head_seq:
-            await self._heads.store(sign_head(self._signer, new.seq, new.digest))
-            self._head_seq = new.seq
+    async def _keep_head(self, newest: Head) -> None:
+        await self._heads.store(sign_head(self._signer, newest.seq, newest.digest))
+        self._head_seq = newest.seq
 
     async def _start(self, problems: list[str]) -> Head:
         stored = await self._rows.checkpoint()

@@ -1,7 +1,7 @@
 """The signed end of the ledger, kept in a second place: without it a cut-off tail would look like an honest end.
 
-The keeper replaces one small file; a power cut may leave an older head, which only means that the newest entries are
-checked by the chain alone. Must not know entries.
+The keeper replaces one small file, durably: what a power cut leaves is a whole head, and no older than the last one
+that was waited for. Must not know entries.
 """
 
 import os
@@ -73,7 +73,7 @@ class SeedSigner:
 
 
 class FileHeadKeeper:
-    """One 0600 file, replaced whole."""
+    """One 0600 file, replaced whole. One store() at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -83,7 +83,9 @@ class FileHeadKeeper:
         return await trio.to_thread.run_sync(self._load)
 
     async def store(self, head: bytes) -> None:
-        """Write beside and rename over, so that a crash leaves the old or the new one."""
+        """Write beside and rename over, so that a crash leaves the old or the new one; durable when it returns. Raises
+        OSError.
+        """
         await trio.to_thread.run_sync(self._store, head)
 
     def _load(self) -> bytes | None:
@@ -95,12 +97,17 @@ class FileHeadKeeper:
 
     def _store(self, head: bytes) -> None:
         beside = self._path.with_name(self._path.name + ".new")
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        try:
-            os.write(handle, head)
-        finally:
-            os.close(handle)
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(head)
+            file.flush()
+            os.fsync(file.fileno())     # before the rename: some file systems would leave an empty file under the name
         beside.replace(self._path)
+        folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def sign_head(signer: Signer, seq: int, digest: bytes, domain: bytes = _HEAD) -> bytes:

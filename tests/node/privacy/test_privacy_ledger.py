@@ -1,5 +1,7 @@
 """The ledger shows every flip, swap, drop and cut, and survives re-opening."""
 
+import errno
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -266,6 +268,75 @@ async def test_the_head_file_is_replaced_whole_and_private(tmp_path: Path) -> No
     assert await keeper.load() == b"two"
     assert (tmp_path / "ledger.head").stat().st_mode & 0o777 == 0o600
     assert not (tmp_path / "ledger.head.new").exists()
+
+
+async def test_the_head_is_on_the_disk_before_it_has_its_name_and_the_name_before_anybody_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def name_of(handle: int) -> str:
+        return Path(f"/proc/self/fd/{handle}").readlink().name
+
+    def watched_fsync(handle: int) -> None:
+        steps.append(f"fsync {name_of(handle)}: {(tmp_path / 'ledger.head.new').exists()}")
+        fsync(handle)
+
+    def watched_replace(self: Path, target: Path) -> Path:
+        steps.append(f"rename {self.name}: {self.read_bytes().decode()}")
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", watched_fsync)
+    monkeypatch.setattr(Path, "replace", watched_replace)
+    await FileHeadKeeper(tmp_path / "ledger.head").store(b"one")
+    assert steps == ["fsync ledger.head.new: True", "rename ledger.head.new: one", f"fsync {tmp_path.name}: False"]
+
+
+async def test_a_head_that_cannot_be_made_durable_leaves_the_old_one_and_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    keeper = FileHeadKeeper(tmp_path / "ledger.head")
+    await keeper.store(b"one")
+
+    def failing(_: int) -> None:
+        raise OSError(errno.EIO, "the disk is dying")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", failing)
+        with pytest.raises(OSError, match="dying"):
+            await keeper.store(b"two")
+    assert await keeper.load() == b"one"
+    await keeper.store(b"three")
+    assert await keeper.load() == b"three"
+
+
+async def test_entries_that_come_together_share_a_head_and_none_goes_on_without_it() -> None:
+    class SlowHeads(MemoryHeads):
+        stores = 0
+
+        async def store(self, head: bytes) -> None:
+            self.stores += 1
+            await trio.testing.wait_all_tasks_blocked()
+            await super().store(head)
+
+    heads, rows = SlowHeads(), MemoryLedgerRows()
+    ledger = ledger_over(rows, heads)
+    covered: list[bool] = []
+
+    async def one(number: int) -> None:
+        place = await ledger.append(draft(number))
+        head = verify_head(SeedSigner(b"k" * 32).public_key, heads.stored or b"")
+        covered.append(head is not None and head.seq >= place.seq)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(20):
+            nursery.start_soon(one, number)
+    assert covered == [True] * 20
+    assert heads.stores <= 3
+    assert (await ledger.verify()).ok
+    await ledger.append(draft(99))
+    assert (await ledger.verify()).ok
 
 
 async def test_over_the_real_database(tmp_path: Path) -> None:
