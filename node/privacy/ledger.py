@@ -176,6 +176,11 @@ class Ledger:
                 count += 1
         return count
 
+    async def open_requests(self, purpose: str) -> list[tuple[Head, str]]:
+        """Place and request id of each entry for this purpose that is not closed, oldest first."""
+        return [(Head(row.seq, row.digest), row.request_id) for row in await self._rows.open_rows()
+                if row.purpose == purpose]
+
     # -- reading ------------------------------------------------------------------------------------------------------
 
     async def view(self, seq: int) -> EntryView | None:

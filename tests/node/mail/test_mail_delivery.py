@@ -15,6 +15,7 @@ from fixed import FixedClock, SeededEntropy
 from guard_bench import GuardBench, MemoryStream, guard_bench, memory_streams
 from memory_channel import ALICE, BOB, MemoryChannel, memory_channels
 
+from node.clock import to_ms
 from node.errors import PeerUnreachable, StorageError
 from node.mail.deliver import Deliverer
 from node.mail.errors import MessageTooLong, NothingToSend
@@ -27,7 +28,8 @@ from node.privacy.ledger_rows import StoredLedgerRows
 from node.privacy.nets import SecretsNet, VaultNet
 from node.privacy.policy import PeerView
 from node.privacy.vault import Hit, Vault
-from node.store import mail
+from node.store import mail, mail_archive
+from node.store.connection import Connection
 from node.store.database import Database
 from node.store.mail import InboxRoom, OutboxState
 from node.store.schema import KITH
@@ -292,6 +294,89 @@ async def test_an_expired_message_is_stepped_over_and_its_entry_closed(post: Pos
         assert await post.open_entries() == 0
         outcomes = [entry.close.outcome for entry in await post.guard.ledger.newest(limit=5) if entry.close]
         assert sorted(outcomes) == ["delivered", "expired"]
+
+
+@pytest.mark.parametrize(("end", "outcome"), [
+    ("delivered", "delivered"), ("expired", "expired"), ("withheld", "refused"), ("given up", "expired"),
+    ("long gone", "crashed"), ("queued", None), ("sent", None),
+])
+async def test_a_kill_between_a_messages_end_and_its_entry_is_made_good_at_the_next_start(
+    post: Post, end: str, outcome: str | None,
+) -> None:
+    await post.put("the one", "another that waits")
+    far_ms = to_ms(post.clock.now() + 2 * KEEP)
+
+    def first_write_only(tx: Connection) -> None:
+        """What is durable when the process is killed before the second."""
+        match end:
+            case "delivered":
+                mail.acknowledge(tx, BOB, 1, 5)
+            case "expired":
+                tx.execute("UPDATE outbox SET expires_ms = 1 WHERE seq = 1")
+                mail.expire(tx, 2)
+            case "withheld":
+                mail.withhold(tx, BOB, 1, 5, "holds_secret")
+            case "given up":
+                tx.execute("UPDATE outbox SET state = 'delivered' WHERE seq = 2")
+                mail.give_up(tx, BOB, 5)
+                tx.execute("UPDATE outbox SET state = 'queued' WHERE seq = 2")
+            case "long gone":
+                mail.acknowledge(tx, BOB, 1, 5)
+                assert mail_archive.drop_settled(tx, far_ms, limit=9) == 1
+            case "sent":
+                mail.mark_sent(tx, BOB, 1)
+
+    await post.near.write(first_write_only)
+    assert await post.open_entries() == 2
+    post.guard = await restarted(post.guard, post.near)
+    outbox = Outbox(post.near, post.guard.egress, post.clock, SeededEntropy(9))
+    for _ in range(2):      # at every start
+        await outbox.close_left_open()
+        assert await post.open_entries() == (1 if outcome else 2)
+        first, _ = reversed(await post.guard.ledger.newest(limit=5))
+        assert (first.close and first.close.outcome) == outcome
+    if outcome is None:     # what waits goes on with its entry
+        deliverer = post.new_deliverer()
+        async with running(post, deliverer):
+            deliverer.peer_up(BOB)
+            await post.settled()
+            assert await post.inbox() == ["the one", "another that waits"]
+            assert await post.open_entries() == 0
+
+
+async def test_a_late_acknowledgement_of_a_peer_that_lost_its_trust_closes_the_entry(post: Post) -> None:
+    await post.put("got it")
+    row = (await post.near.read(mail.outbox))[0]
+    await post.near.write(mail.mark_sent, BOB, row.seq)
+    incoming = mail.Incoming(row.seq, row.message_id, row.kind, row.body, row.created_ms)
+    await post.far.write(mail.receive, ALICE, incoming, 0)
+    post.guard = await restarted(post.guard, post.near)
+    post.peer = PeerView(BOB, "bob", "none")
+    deliverer = post.new_deliverer()
+    async with running(post, deliverer):
+        deliverer.peer_up(BOB)
+        await post.settled()
+        with trio.fail_after(5):
+            while await post.open_entries():
+                await trio.sleep(0.01)
+    assert [view.close.outcome for view in await post.guard.ledger.newest(limit=5) if view.close] == ["delivered"]
+
+
+async def test_a_disk_that_is_full_at_start_keeps_no_node_from_starting(
+    post: Post, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+) -> None:
+    await post.put("one")
+    await post.near.write(mail.acknowledge, BOB, 1, 5)
+
+    async def full(*_: object, **__: object) -> None:
+        raise StorageError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(post.near, "write", full)
+        await post.outbox.close_left_open()
+    assert "stay open" in caplog.text
+    await post.outbox.close_left_open()
+    assert await post.open_entries() == 0
 
 
 async def test_a_message_that_may_not_leave_any_more_holds_up_no_other(post: Post) -> None:
