@@ -28,6 +28,7 @@ from node.daemon.owner_sources import Sources
 from node.daemon.peers import Roster
 from node.daemon.plan_permission import Permissions
 from node.daemon.planning import EnginePlanner
+from node.daemon.remembering import Absorb, RememberedConversations
 from node.daemon.reminding import QuietHours, Reminding
 from node.scan.client import ScanWorker
 from node.settings import Settings
@@ -51,9 +52,11 @@ class AgentBuilt:
 def build_agent(
     *, settings: Settings, sources: Sources, database: Database, roster: Roster, engine: Engine, scan: ScanWorker,
     thinker: Thinker, desk: OwnerDesk, messages: Messages, events: Events, notice: Callable[[str], None], clock: Clock,
-    entropy: Entropy, new_id: Callable[[], str], keep_learning: Callable[[bool], None],
+    entropy: Entropy, new_id: Callable[[], str], keep_learning: Callable[[bool], None], absorb: Absorb,
 ) -> AgentBuilt:
-    """The agent of this owner. notice: shows a line on the desktop. keep_learning: writes down whether it learns."""
+    """The agent of this owner. notice: shows a line on the desktop. keep_learning: writes down whether it learns.
+    absorb: lets the guard know each turn of a conversation.
+    """
     zone = owner_zone(settings.sources.time_zone)
     reminding = Reminding(database, clock, QuietHours(settings.reminders.quiet, zone), events.publish, notice)
     registry = builtin_tools(
@@ -65,6 +68,7 @@ def build_agent(
         contacts = await trio.to_thread.run_sync(sources.contacts.names)
         return tuple(dict.fromkeys((*contacts, *await messages.peers())))
 
+    conversations = RememberedConversations(StoredConversations(database, clock, entropy), absorb)
     model = OwnModel(engine, new_id)
     lessons = Lessons(StoredLessons(database), scan, new_id, on=settings.agent.learn)
     agent = Agent(
@@ -74,7 +78,7 @@ def build_agent(
                 calendars=sources.calendars, notes=sources.notes, reminders=reminding, postbox=messages, model=model,
             ),
             embedder=scan, gate=load_gate(), names=names, thinker=thinker, approver=desk,
-            journal=StoredJournal(database, clock), conversations=StoredConversations(database, clock, entropy),
+            journal=StoredJournal(database, clock), conversations=conversations,
             clock=clock, new_id=new_id, model=model, lessons=lessons,
             planner=EnginePlanner(engine, Permissions(database), new_id),
         ),

@@ -294,7 +294,7 @@ def build_parts(
         settings=settings, sources=sources, database=database, roster=roster, engine=engine, scan=scan,
         thinker=queued.drafting, desk=desk, messages=messages, events=events, notice=queued.notices.tell, clock=clock,
         entropy=entropy, new_id=fresh_id,
-        keep_learning=keep_learning,
+        keep_learning=keep_learning, absorb=lambda conversation, texts: egress.absorb(conversation, *texts),
     )
     pair = PairSlot()
 

@@ -210,13 +210,15 @@ class Egress:
     # -- remembering --------------------------------------------------------------------------------------------------
 
     def absorb(self, conversation: str, *parts: Labeled) -> None:
-        """Remember what a tool returned or a peer said in this conversation: its values are masked from now on.
+        """Remember what was read or said in this conversation, though it left nowhere: its values are masked from now.
 
-        Raises GuardFailed when the conversation holds too many values.
+        Raises GuardFailed when the conversation holds too many values; nothing of it leaves then.
         """
         memory = self._memories.of(conversation)
-        memory.absorb(*parts)
-        self._memories.keep(conversation, memory)
+        try:
+            memory.absorb(*parts)
+        finally:
+            self._memories.keep(conversation, memory)
 
     def forget(self, conversation: str) -> None:
         """Drop placeholders and values of a conversation that ended."""

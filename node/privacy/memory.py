@@ -1,7 +1,8 @@
 """What the guard remembers of each conversation: its label, the values tools returned, one placeholder map per peer.
 
 In memory only; dropped when the conversation ends, at a restart, and when it has gone unused for longest of many: what
-was read in it comes back with its turns, which keep their labels. Must not know levels, consent or the ledger.
+was read in it comes back with its turns, which keep their labels and are told anew when it is taken up again. Must not
+know levels, consent or the ledger.
 """
 
 from collections.abc import Iterable
