@@ -68,7 +68,7 @@ class Actor:
             if isinstance(value, People):
                 return await asked(turn, replace(draft, slot=one.slot, given=draft.given[:-1]), who(value.unclear[0]))
             if value:
-                values[one.slot] = _joined(values.get(one.slot), value)
+                values[one.slot] = value if one.replaces else _joined(values.get(one.slot), value)
         filled = Filled(values, tuple(name for name in spec.required if name not in values), (), filled.offered)
         filled = await caller.second_reading(spec, filled, reading)
         if filled.missing:
@@ -104,6 +104,7 @@ class Actor:
         if reason := turn.steps.step(name, repr(sorted(call.args.items()))):
             return plain(turn, f"I stopped: {reason}.", AnswerKind.STOPPED, reason)
         turn.used.append(name)
+        turn.called = {"draft": draft.as_json(), "key": ""}     # what was refused can be corrected, too
         caller, request = self._caller(turn), turn.request
         try:
             if isinstance(tool, WriteTool):
@@ -164,6 +165,7 @@ class Actor:
         if isinstance(outcome, SkillSay):
             reason = outcome.reason or f"{skill.name} runs on this device"
             answer = Answer("", AnswerKind.DONE, turn.node_name, reason, "", sources=(outcome.text.source,))
+            turn.called = {"draft": draft.as_json(), "key": ""}
             return Said(outcome.text, answer)
         tool = self._parts.registry.get(outcome.tool)
         if tool is None:

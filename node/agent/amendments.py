@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from node.agent.acting import Actor
 from node.agent.approve import Approvals
-from node.agent.following import corrected_slot, last_call, rewritten
+from node.agent.drafts import Given
+from node.agent.following import corrected_slot, in_its_week, last_call, nothing_else, rewritten, when_of
 from node.agent.ports import AnswerKind
 from node.agent.tools.errors import ToolError
 from node.agent.turn import AgentParts, Said, Turn, personal, plain
@@ -43,20 +44,25 @@ class Amendments:
         last = last_call(turn.conversation.history)
         if last is None:
             return None
-        now = self._parts.clock.now()
-        said = turn.reader.read(words, now, names_expected=True)
-        before = turn.reader.read(last.draft.text, last.draft.said_at)
-        if skill := self._parts.skills.get(last.draft.name):
+        reader, now, draft = turn.reader, self._parts.clock.now(), last.draft
+        before = reader.read(draft.text, draft.said_at)
+        words = in_its_week(words, when_of(reader, draft), now, now, reader.locale)
+        said = reader.read(words, now, names_expected=True)
+        if skill := self._parts.skills.get(draft.name):
             text = rewritten(before, said)
             if text is None:
                 return None
             turn.instead_of = last.key
-            return await self._actor.run_skill(turn, skill, replace(last.draft, text=text, said_at=now))
-        tool = self._parts.registry.get(last.draft.name)
+            return await self._actor.run_skill(turn, skill, replace(draft, text=text, said_at=now))
+        tool = self._parts.registry.get(draft.name)
         slot = corrected_slot(tool.spec, said) if tool else None
         if tool is None or slot is None:
             return None
-        if turn.reader.expected(tool.spec, slot, words, now, (), earlier=before.when) is None:
+        inside = rewritten(before, said, added=False) if tool.spec.params[slot].reads == "text" else None
+        if inside and nothing_else(said):       # a day within the words of a note
+            turn.instead_of = last.key
+            return await self._actor.call_tool(turn, replace(draft, text=inside, said_at=now))
+        if reader.expected(tool.spec, slot, words, now, (), earlier=before.when) is None:
             return None
         turn.instead_of = last.key
-        return await self._actor.call_tool(turn, replace(last.draft, slot=slot).answered(words, now))
+        return await self._actor.call_tool(turn, replace(draft, given=(*draft.given, Given(slot, words, now, True))))

@@ -30,6 +30,8 @@ class Given:
     slot: str
     text: str
     said_at: datetime
+    replaces: bool = False
+    """True for a correction: what was said before of the slot no longer holds, names too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,10 @@ class Draft:
             "said_at": self.said_at.isoformat(),
             "slot": self.slot,
             "choices": list(self.choices),
-            "given": [{"slot": one.slot, "text": one.text, "said_at": one.said_at.isoformat()} for one in self.given],
+            "given": [
+                {"slot": one.slot, "text": one.text, "said_at": one.said_at.isoformat(), "replaces": one.replaces}
+                for one in self.given
+            ],
         }
 
     @classmethod
@@ -85,7 +90,8 @@ class Draft:
                 str(stored["slot"]),
                 tuple(str(choice) for choice in choices),
                 tuple(
-                    Given(str(one["slot"]), str(one["text"]), datetime.fromisoformat(str(one["said_at"])))
+                    Given(str(one["slot"]), str(one["text"]), datetime.fromisoformat(str(one["said_at"])),
+                          one.get("replaces") is True)
                     for one in given
                     if isinstance(one, Mapping)
                 ),

@@ -138,6 +138,11 @@ class Agent:
     async def _turn(self, turn: Turn) -> Said:
         stored = turn.conversation.draft
         draft = Draft.from_json(stored) if stored else None
+        if draft and not turn.request.attachments and (changed := self._open_question.corrected(turn, draft)):
+            await turn.conversation.keep_draft(None)
+            if changed.kind != "which":
+                return await self._open_question.go_on(turn, changed)
+            return await self._goals(replace(turn, request=replace(turn.request, text=changed.text)), turn)
         if draft and not turn.request.attachments and (said := await self._open_question.resume(turn, draft)):
             return said
         await turn.conversation.keep_draft(None)

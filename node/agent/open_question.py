@@ -3,11 +3,13 @@
 A message that is a request of its own leaves the question behind. Must not know how the ladder goes on then.
 """
 
+from dataclasses import replace
+
 from node.agent.acting import Actor
 from node.agent.approve import Approvals
 from node.agent.choice import is_question
-from node.agent.drafts import ANSWER_IN_WORDS, Draft, pick_choice
-from node.agent.following import wants_undo
+from node.agent.drafts import ANSWER_IN_WORDS, Draft, Given, drops, pick_choice
+from node.agent.following import corrected_slot, correction, in_its_week, nothing_else, rewritten, wants_undo, when_of
 from node.agent.gate import SHOWN_P
 from node.agent.heavy import is_language
 from node.agent.judging import Judging
@@ -59,6 +61,42 @@ class OpenQuestion:
                 if doubtful and await self._is_new(turn):
                     return None
                 return await self._resume_call(turn, draft, answer)
+
+    def corrected(self, turn: Turn, draft: Draft) -> Draft | None:
+        """The draft put right by a message such as "no, Tuesday"; None for a message that replaces nothing said in it:
+        that one may be the answer."""
+        words = correction(turn.request.text)
+        if words is None or draft.kind == "think" or drops(turn.request.text):
+            return None
+        reader, now = turn.reader, self._parts.clock.now()
+        words = in_its_week(words, when_of(reader, draft), now, draft.said_at, reader.locale)
+        said = reader.read(words, draft.said_at, names_expected=True)
+        if not nothing_else(said):
+            return None
+        tool = self._parts.registry.get(draft.name) if draft.kind == "tool" else None
+        before = reader.read(draft.text, draft.said_at)
+        if tool and not (said.when.said or said.when.length):
+            slot = corrected_slot(tool.spec, said)
+            if slot in {None, draft.slot} or not before.people.found:
+                return None
+            return replace(draft, given=(*draft.given, Given(str(slot), words, now, True)))
+        if text := rewritten(before, said, added=False):
+            return replace(draft, text=text)
+        for number, one in enumerate(draft.given):
+            if text := rewritten(reader.read(one.text, one.said_at), said, added=False):
+                given = (*draft.given[:number], replace(one, text=text), *draft.given[number + 1 :])
+                return replace(draft, given=given)
+        return None
+
+    async def go_on(self, turn: Turn, draft: Draft) -> Said:
+        """The draft's call again, after a correction; what is still missing is asked for, and the correction named."""
+        skill = self._parts.skills.get(draft.name) if draft.kind == "skill" else None
+        said = await (
+            self._actor.run_skill(turn, skill, draft) if skill else self._actor.call_tool(turn, draft))
+        if said.answer.kind is not AnswerKind.ASKED:
+            return said
+        return replace(said, text=replace(said.text, value=(
+            f"All right: {correction(turn.request.text)}. {said.text.value}")))
 
     async def _dropped(self, turn: Turn) -> Said:
         """The question is gone. An "undo" may have been meant for what was written before: it stays, and is named."""

@@ -42,7 +42,9 @@ async def talk(one: World, *texts: str) -> list[Answer]:
     ("actually 10:30", "10:30"), ("change it to noon please", "noon"), ("wait, with Priya", "with Priya"),
     ("no, make that 45 minutes instead", "45 minutes"), ("what about lunch", None), ("remind me at five", None),
     ("no", None), ("make it an hour earlier", None), ("no, 20 minutes later", None),
-    ("make it later today", "later today"),
+    ("make it later today", "later today"), ("not Monday, Tuesday", "Tuesday"), ("no I said Tuesday", "Tuesday"),
+    ("Tuesday, not Monday", "Tuesday"), ("on Tuesday instead", "on Tuesday"), ("no, not Monday but Friday", "Friday"),
+    ("not now, later", None), ("tea instead", None),
 ])
 def test_corrections_are_told_from_other_messages(text: str, words: str | None) -> None:
     assert correction(text) == words
@@ -117,6 +119,80 @@ async def test_a_correction_outlives_a_restart(root: Path) -> None:
 async def test_no_that_corrects_nothing_is_a_request_of_its_own(one: World) -> None:
     answers = await talk(one, "what time is it in Tokyo?", "no, what's on my calendar tomorrow")
     assert answers[1].tools_used == ("calendar_list",)
+
+
+@pytest.mark.parametrize(("today", "first", "then", "day"), [     # by the calendar of March 2026; the 16th is a Monday
+    (16, "next Monday", "no, Tuesday", (3, 24)), (18, "next Monday", "no, Tuesday", (3, 24)),
+    (16, "next Monday", "not Monday, Tuesday", (3, 24)), (16, "next Monday", "I said Friday", (3, 27)),
+    (16, "on 31 March", "no, Wednesday", (4, 1)), (16, "on 31 March", "Thursday instead", (4, 2)),
+    (18, "on Friday", "no, Monday", (3, 23)),             # that week's Monday is over
+    (16, "next Monday", "no, Tuesday 17 March", (3, 17)), (16, "next Monday", "no, this Tuesday", (3, 17)),
+    (16, "next Monday", "no, tomorrow", (3, 17)),
+])
+async def test_a_bare_weekday_is_meant_in_the_week_of_the_day_it_corrects(
+    one: World, today: int, first: str, then: str, day: tuple[int, int],
+) -> None:
+    one.clock.at = one.clock.at.replace(day=today)
+    await talk(one, f"remind me to call the vet {first} at 9", then)
+    kept, = one.reminders.kept.values()
+    assert (kept.text, (kept.due.month, kept.due.day)) == ("call the vet", day)
+
+
+async def test_each_correction_counts_from_the_one_before(one: World) -> None:
+    one.clock.at = one.clock.at.replace(day=16)
+    await talk(one, "remind me to call the vet next Monday at 9", "no, Tuesday", "no, Friday at 10", "sorry, Saturday")
+    kept, = one.reminders.kept.values()
+    assert kept.due == datetime(2026, 3, 28, 9, 0, tzinfo=UTC)      # Saturday of that week at 10 in Berlin
+
+
+async def test_a_booking_takes_the_corrected_day_too(one: World) -> None:
+    one.clock.at = one.clock.at.replace(day=16)
+    answers = await talk(one, "book an hour with Ravi about the boiler next Monday", "no, Tuesday")
+    assert str(answers[1].effects[0].value("start")).startswith("2026-03-24")
+    assert one.calendar_text().count("SUMMARY:Boiler") == 1
+
+
+async def test_what_could_not_be_booked_is_tried_on_the_corrected_day(one: World) -> None:
+    answers = await talk(one, "book an hour with Ravi about the boiler on Monday at 10", "no, Tuesday")
+    assert (answers[0].effects, answers[1].tools_used) == ((), ("book_meeting", "calendar_create"))
+    assert str(answers[1].effects[0].value("start")) == "2026-03-24T09:00:00+00:00"       # 10 in Berlin
+
+
+@pytest.mark.parametrize(("first", "slot", "answer", "part"), [
+    ("put an event on my calendar next Monday at 8", "title", "dentist", '"dentist" on Tuesday 24 March 2026, 08:00'),
+    ("put dentist on my calendar next Monday", "start", "at 8", '"dentist" on Tuesday 24 March 2026, 08:00'),
+    ("remind me next Monday", "text", "call the vet", "on Tuesday 24 March 2026, 09:00: call the vet"),
+])
+async def test_a_correction_while_a_question_is_open_is_not_its_answer(
+    one: World, first: str, slot: str, answer: str, part: str,
+) -> None:
+    one.clock.at = one.clock.at.replace(day=16)
+    answers = await talk(one, first, "no, Tuesday", answer)
+    assert [(one.kind, one.missing) for one in answers[:2]] == [(AnswerKind.ASKED, slot)] * 2
+    assert answers[1].text.startswith("All right: Tuesday. ")
+    assert part in answers[2].text
+
+
+@pytest.mark.parametrize(("first", "answer"), [
+    ("message Dana", "no, Tuesday is better"), ("message Dana", "no, Tuesday"), ("take a note", "sorry, Friday"),
+])
+async def test_an_answer_that_corrects_nothing_said_before_stays_the_answer(
+    one: World, first: str, answer: str,
+) -> None:
+    await talk(one, first, answer)
+    assert next(value.value for value in one.owner.shown[0].values if value.name == "text") == answer
+
+
+async def test_a_corrected_recipient_takes_the_place_of_the_first(one: World) -> None:
+    await talk(one, "tell Dana I am late", "no, Priya")
+    assert [to for to, _, _ in one.postbox.sent.values()] == ["dana", "priya-phone"]        # the first had gone
+    await talk(one, "message Dana", "no, Priya", "we won")
+    assert [to for to, _, _ in one.postbox.sent.values()][2:] == ["priya-phone"]
+
+
+async def test_a_day_within_a_note_is_corrected_where_it_stands(one: World) -> None:
+    await talk(one, "note: call the vet next Monday about Rex", "no, Tuesday")
+    assert one.owner.shown[1].value("text") == "call the vet Tuesday about Rex"
 
 
 # ------------------------------------------------------------ undo
