@@ -9,6 +9,8 @@ import unicodedata
 import urllib.parse
 from collections.abc import Iterable, Sequence
 
+from node.privacy.normalise import is_unseen
+
 __all__ = ["KnownSecrets"]
 
 _WHOLE_WORD_BELOW_CHARS = 8
@@ -77,7 +79,7 @@ def _encoded(value: str) -> Sequence[str]:
 def _visible(text: str) -> str:
     if text.isascii():
         return text
-    return unicodedata.normalize("NFKC", "".join(char for char in text if unicodedata.category(char) != "Cf"))
+    return unicodedata.normalize("NFKC", "".join(char for char in text if char.isascii() or not is_unseen(char)))
 
 
 def _squeeze(text: str) -> str:

@@ -7,13 +7,17 @@ another alphabet, underscores, line breaks. The vault compares folded texts only
 import unicodedata
 from dataclasses import dataclass
 
-__all__ = ["Folded", "fold", "fold_word", "squeeze", "squeeze_word", "visible"]
+__all__ = ["Folded", "fold", "fold_word", "is_unseen", "squeeze", "squeeze_word", "visible"]
 
-# Dropped entirely: zero-width characters, soft hyphen, direction marks, variation selectors.
+# Dropped entirely: what is drawn as nothing (Default_Ignorable_Code_Point of the Unicode Character Database: zero-width
+# characters, direction marks, variation selectors, tags, Hangul fillers) and annotation marks.
 _INVISIBLE = frozenset([
-    0x00AD, 0x034F, 0x061C, 0x180E, 0x2060, 0x2061, 0x2062, 0x2063, 0x2064, 0xFEFF,
-    *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xFE00, 0xFE10),
+    0x00AD, 0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFEFF, 0xFFA0,
+    *range(0x180B, 0x1810), *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070),
+    *range(0xFE00, 0xFE10), *range(0xFFF0, 0xFFFC), *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B),
+    *range(0xE0000, 0xE1000),
 ])
+_OVERLAY = 1    # combining class of strokes through a letter
 
 # Letters (already casefolded) that look like a Latin one, or that NFKD does not take apart. Folding is applied to both
 # sides, so a fold that is linguistically wrong costs at most a rare false hit, never a miss.
@@ -26,18 +30,25 @@ _LOOKALIKE = str.maketrans({
 })
 
 
+def is_unseen(char: str) -> bool:
+    """Whether a reader takes no notice of it: nothing is drawn, or only a stroke or a ring over the letter before."""
+    if ord(char) in _INVISIBLE or unicodedata.category(char) in ("Cf", "Me"):
+        return True
+    return unicodedata.combining(char) == _OVERLAY
+
+
 def _fold_char(char: str) -> str:
     """What one character becomes: letters and digits, or one space, or nothing."""
-    if ord(char) in _INVISIBLE:
+    if is_unseen(char):
         return ""
     out = []
     for piece in unicodedata.normalize("NFKD", char).casefold():
-        if unicodedata.combining(piece):
+        if unicodedata.category(piece) == "Mn":
             continue
         for letter in piece.translate(_LOOKALIKE):
             if letter.isdecimal():
                 out.append(str(unicodedata.decimal(letter)))
-            elif letter.isalnum():
+            elif letter.isalnum() or unicodedata.category(letter) == "Mc":    # a vowel sign is part of its word
                 out.append(letter)
             else:
                 out.append(" ")
@@ -98,7 +109,7 @@ def visible(text: str) -> Folded:
     out: list[str] = []
     origin: list[int] = []
     for position, char in enumerate(text):
-        plain = char if char.isascii() else "" if ord(char) in _INVISIBLE else unicodedata.normalize("NFKC", char)
+        plain = char if char.isascii() else "" if is_unseen(char) else unicodedata.normalize("NFKC", char)
         out.append(plain)
         origin += [position] * len(plain)
     return Folded("".join(out), origin)

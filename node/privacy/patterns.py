@@ -14,7 +14,8 @@ from node.privacy.vault import Hit, Vault
 
 __all__ = ["PatternNet", "find_ibans", "find_patterns"]
 
-_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,6}[^\W\d_]{2,24}(?![\w-])")
+_EMAIL = re.compile(    # quoted, too, and with an apostrophe inside
+    r"(?<![\w.+-])(?:\"[^\"\n@]{1,64}\"|(?:[\w.+-]{1,64}['’])?[\w.+-]{1,64})@(?:[\w-]{1,63}\.){1,6}[^\W\d_]{2,24}(?![\w-])")
 _GAP = r"[\s.\-/()\u00a0\u2010-\u2015]{0,3}"
 _INTERNATIONAL = re.compile(rf"(?<![\w+])\+{_GAP}[1-9](?:{_GAP}\d){{6,14}}(?!\w)")
 _NATIONAL = re.compile(

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from node.privacy.normalise import is_unseen
 from node.privacy.patterns import find_ibans
 from node.privacy.prose_secrets import find_spoken
 from node.privacy.seed_phrases import find_seed_phrases
@@ -96,7 +97,7 @@ def find_secrets(text: str) -> list[SecretHit]:
 def _plain(text: str) -> str:
     if text.isascii():
         return text
-    visible = "".join(char for char in text if unicodedata.category(char) != "Cf")
+    visible = "".join(char for char in text if char.isascii() or not is_unseen(char))
     return unicodedata.normalize("NFKC", visible)
 
 
