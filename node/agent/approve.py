@@ -15,7 +15,7 @@ from node.agent.ports import Approval, Approver, Effect, Interval, Journal, Json
 from node.agent.tools.errors import ToolError
 from node.agent.tools.registry import Registry, WriteTool
 from node.errors import KithError, StorageError
-from node.privacy.errors import ConsentRefused
+from node.privacy.errors import ConsentRefused, ConsentUnanswered
 
 __all__ = ["Applied", "Approvals", "Replan", "Result"]
 
@@ -51,6 +51,12 @@ class Approvals:
         self._journal = journal
         self._registry = registry
         self._deadline_s = deadline_s
+        self._waiting: list[Effect] = []
+
+    @property
+    def waiting(self) -> int:
+        """How many writes that a crash interrupted need the owner's word again before they leave."""
+        return len(self._waiting)
 
     async def carry_out(
         self, effect: Effect, events: EventSink, *, dry_run: bool = False, replan: Replan | None = None,
@@ -84,21 +90,33 @@ class Approvals:
 
     async def finish_interrupted(self) -> Sequence[Effect]:
         """Apply what was approved before a crash and is not known to be applied; the effects that are now in place.
-        One that is refused is recorded so and logged; one that fails otherwise is logged and tried at the next start.
-        Never raises: what cannot be finished must not keep the node from starting."""
-        finished: list[Effect] = []
+        One that is refused is recorded so and logged; one that needs the owner's word waits for finish_waiting(); one
+        that fails otherwise is logged and tried at the next start. Never raises: what cannot be finished must not keep
+        the node from starting."""
         try:
             entries = await self._journal.unfinished()
         except Exception as error:  # damage in one row; its text may be personal, so the type only
             _log.error("interrupted writes could not be read: %s", type(error).__name__)
             return []
-        for entry in entries:
+        return await self._finish([entry.effect for entry in entries])
+
+    async def finish_waiting(self) -> Sequence[Effect]:
+        """The same for those that need the owner's word, once he is there. What stays unanswered waits on."""
+        waiting, self._waiting = self._waiting, []
+        return await self._finish(waiting)
+
+    async def _finish(self, effects: Sequence[Effect]) -> Sequence[Effect]:
+        finished: list[Effect] = []
+        for effect in effects:
             try:
-                await self._apply(entry.effect)
+                await self._apply(effect)
+            except ConsentUnanswered:
+                _log.info("an approved %s needs the owner's word before it leaves", effect.tool)
+                self._waiting.append(effect)
             except Exception as error:  # a tool, its files or the disk: whatever it is, it is this write's alone
-                _log.warning("an approved %s could not be finished: %s", entry.effect.tool, type(error).__name__)
-                continue
-            finished.append(entry.effect)
+                _log.warning("an approved %s could not be finished: %s", effect.tool, type(error).__name__)
+            else:
+                finished.append(effect)
         return finished
 
     async def last_written(self) -> Effect | None:

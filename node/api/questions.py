@@ -6,7 +6,8 @@ draws it:
 the terminal and, later, the web page show `payload` and answer by id.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,6 +63,15 @@ class Questions:
     def listen(self, listener: Listener) -> None:
         """Send the questions that arise in the current task, and in tasks it starts, to this listener."""
         self._listener.set(listener)
+
+    @contextmanager
+    def listening(self, listener: Listener) -> Iterator[None]:
+        """The same for the block."""
+        before = self._listener.set(listener)
+        try:
+            yield
+        finally:
+            self._listener.reset(before)
 
     def pending(self) -> list[PendingQuestion]:
         """Open questions, oldest first."""

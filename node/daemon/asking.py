@@ -69,6 +69,7 @@ class Asking:
             (one.name, Labeled(one.text, Confidentiality.PERSONAL, Integrity.LOCAL, f"file:{one.name}", ()))
             for one in request.attachments
         )
+        await self._finish_waiting(emit)
         adapter = None if request.adapter is None else await self._adapter_named(request.adapter)
         request_id = request_id or self._new_id()
         await emit({"event": "request", "id": request_id})
@@ -83,6 +84,14 @@ class Asking:
                 ),
                 _Sink(emit, self._answers),
             )
+
+    async def _finish_waiting(self, emit: Emit) -> None:
+        """The owner is there: what a stop cut off and needs his word is asked about first."""
+        approvals = self._agent.approvals
+        if approvals.waiting:
+            await emit({"event": "status", "text": "finishing what you approved before the last stop"})
+            for effect in await approvals.finish_waiting():
+                await emit({"event": "status", "text": f"done: {effect.text}"})
 
     async def undo(self) -> UndoView:
         """Take back the last write."""

@@ -1,6 +1,6 @@
 """kith doctor: every check with what to do about it, each within its own deadline. Must not mend anything."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 import trio
@@ -41,8 +41,9 @@ class Doctor:
         self, *, paths: Paths, clock: Clock, database: Database, ledger: Ledger, engine: Engine, scan: ScanWorker,
         detecting: DetectWorker, calendars: Calendars, contacts: Contacts, vault: FollowingVault,
         unknown_env: Sequence[str], dates: RemovalClock | None = None, texts: Sequence[NoteFolder] = (),
+        waiting_writes: Callable[[], int] = lambda: 0,
     ) -> None:
-        """texts: the folders of notes and files."""
+        """texts: the folders of notes and files. waiting_writes: those that need the owner's word after a stop."""
         self._paths = paths
         self._clock = clock
         self._database = database
@@ -56,6 +57,7 @@ class Doctor:
         self._unknown_env = unknown_env
         self._dates = dates
         self._texts = texts
+        self._waiting_writes = waiting_writes
 
     async def look(self) -> DoctorView:
         """All checks, in the order an owner would want them."""
@@ -80,6 +82,10 @@ class Doctor:
             if deadline.cancelled_caught:
                 checks.append(Check(name=name, state="problem", text=f"no answer within {DEADLINE_S:.0f} s"))
         checks.append(self._look_at_guard())
+        if count := self._waiting_writes():
+            text = f"{counted(count, 'write')} that you approved and a stop cut off: your word is needed once more"
+            checks.append(Check(name="writes", state="warning", text=text,
+                                hint="Ask anything in a terminal: you are asked about it first"))
         if self._unknown_env:
             names = ", ".join(self._unknown_env)
             checks.append(Check(name="environment", state="warning", text=f"not settings of kith: {names}"))

@@ -179,7 +179,7 @@ class Node:
             if parts.outside is not None:
                 await nursery.start(parts.outside.run)
             await Persevering("reading the models").attempt(parts.serving.refresh_adverts)
-            finished = await parts.agent.start()
+            finished = await parts.desk.unattended(parts.agent.start)
             if finished:
                 log.info("finished %s that a stop had interrupted", counted(finished, "write"))
             self._attach_services(identity, parts, database)

@@ -4,8 +4,8 @@ Fails closed: no answer, too many open questions, or an answer that names anothe
 anything.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 
 from node.agent.events import Answered, ApprovalNeeded, ConsentNeeded, Delta, Event, Status, ToolFinished, ToolStarted
 from node.agent.ports import Answer, Approval, Effect
@@ -16,6 +16,8 @@ from node.privacy.consent import Choice, ConsentAnswer, ConsentQuestion
 from node.privacy.policy import Level
 
 __all__ = ["ApiEventSink", "OwnerDesk", "answer_event", "consent_payload", "effect_payload"]
+
+T = TypeVar("T")
 
 APPROVAL_DEADLINE_S = 300.0
 DEADLINE = "deadline"
@@ -86,6 +88,14 @@ class OwnerDesk:
     def speak_to(self, emit: Emit) -> None:
         """Send the questions that arise in the current task to this listener."""
         self._questions.listen(emit)
+
+    async def unattended(self, act: Callable[[], Awaitable[T]]) -> T:
+        """What act() returns while nobody is there to be asked: each question counts as unanswered at once."""
+        with self._questions.listening(self._nobody):
+            return await act()
+
+    async def _nobody(self, question: Mapping[str, Any]) -> None:
+        self._questions.answer(question["id"], {"allow": False, "by": NO_TERMINAL})
 
     async def ask(self, question: ConsentQuestion) -> ConsentAnswer:
         """The owner's consent for exactly these texts; silence is no."""

@@ -347,6 +347,7 @@ def build_parts(
         paths=paths, clock=clock, database=database, ledger=ledger, engine=engine, scan=scan, detecting=detecting,
         calendars=sources.calendars, contacts=sources.contacts, vault=vault, unknown_env=config.unknown_env,
         dates=dates, texts=(sources.notes, *sources.files.values()),
+        waiting_writes=lambda: acting.agent.approvals.waiting,
     )
     return Parts(
         engine=engine, scan=scan, detecting=detecting, gate=gate, networking=networking, mode_desk=mode_desk,

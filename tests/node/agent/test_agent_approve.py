@@ -13,7 +13,7 @@ from node.agent.events import ApprovalNeeded
 from node.agent.ports import AnswerKind
 from node.agent.tools.registry import Registry
 from node.errors import KithError, StorageError, UnknownPeer
-from node.privacy.errors import ConsentRefused, GuardFailed, HoldsSecret
+from node.privacy.errors import ConsentRefused, ConsentUnanswered, GuardFailed, HoldsSecret
 
 BOOKING = "put dentist on my calendar for Monday at 8"
 
@@ -198,6 +198,38 @@ async def test_what_the_guard_stopped_does_not_happen_at_the_next_start(
     assert one.journal.calls == ["approved", "failed"]
     assert await one.agent.start() == 0             # the owner was told that it did not happen
     assert events_in(one) == 0
+
+
+async def test_what_needs_the_owner_at_a_start_waits_for_him_and_holds_up_nothing(
+    root: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    journal = MemoryJournal()
+    for number in (1, 2):
+        journal.crash_after_approval = True
+        text = f"put dentist on my calendar for Monday at {number}"
+        with pytest.raises(Crash):
+            await world(root, journal=journal).ask(text, request_id=f"r-{number}")
+    one = world(root, journal=journal)
+    approvals, there = one.agent.approvals, False
+    apply, tried = approvals._apply, list[str]()
+
+    async def first_asks(effect: Effect) -> object:
+        tried.append(effect.idempotency_key)
+        if not there and effect.idempotency_key == first:
+            raise ConsentUnanswered
+        return await apply(effect)
+
+    first, second = journal.entries
+    monkeypatch.setattr(approvals, "_apply", first_asks)
+    assert await one.agent.start() == 1
+    assert (tried, approvals.waiting, events_in(one)) == ([first, second], 1, 1)
+    assert await approvals.finish_waiting() == []           # he is there and does not answer either
+    assert (approvals.waiting, journal.calls.count("failed")) == (1, 0)
+    there = True
+    assert [effect.idempotency_key for effect in await approvals.finish_waiting()] == [first]
+    assert (approvals.waiting, events_in(one)) == (0, 2)
+    assert await approvals.finish_waiting() == []
+    assert await world(root, journal=journal).agent.start() == 0
 
 
 async def test_a_disk_that_failed_is_no_refusal(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,9 @@ class Bench:
             scan=cast("Any", SimpleNamespace(box={})), detecting=cast("Any", self.detecting),
             calendars=cast("Any", self.calendars),
             contacts=cast("Any", SimpleNamespace(problems=list)), vault=cast("Any", vault), unknown_env=(),
+            waiting_writes=lambda: self.waiting_writes,
         )
+        self.waiting_writes = 0
 
     async def _nothing(self) -> None:
         pass
@@ -138,3 +140,12 @@ async def test_it_says_whether_the_detectors_are_there(
     found = await bench.check("detectors")
     assert found.state == "warning"
     assert "not installed (spacy, Rampart weights): free text to a peer is shown to you" in found.text
+
+
+async def test_a_write_that_waits_for_the_owner_is_named_with_what_to_do(database: Database, paths: Paths) -> None:
+    bench = Bench(database, MemoryHeads(), paths)
+    assert "writes" not in [one.name for one in (await bench.doctor.look()).checks]
+    bench.waiting_writes = 2
+    check = await bench.check("writes")
+    assert (check.state, check.text.startswith("2 writes that you approved")) == ("warning", True)
+    assert "Ask anything" in check.hint

@@ -125,6 +125,30 @@ async def test_silence_on_a_pairing_is_a_no(desk: Desk, autojump_clock: object) 
     }
 
 
+async def test_while_nobody_is_there_a_question_is_unanswered_at_once(desk: Desk, autojump_clock: object) -> None:
+    async def both() -> tuple[Any, Any]:
+        return await desk.desk.ask(QUESTION), await desk.desk.approve(EFFECT)
+
+    began_s = trio.current_time()
+    answer, approval = await desk.desk.unattended(both)
+    assert trio.current_time() == began_s
+    assert (answer.allowed, answer.unanswered, answer.by, approval.approved) == (False, True, "no terminal", False)
+    assert desk.questions.pending() == []
+    answer = await desk.desk.ask(QUESTION)      # the control: afterwards somebody may still come
+    assert trio.current_time() == began_s + QUESTION.deadline_s
+    assert (answer.allowed, answer.by) == (False, "deadline")
+
+
+async def test_what_is_asked_elsewhere_meanwhile_waits_for_its_own_owner(desk: Desk, autojump_clock: object) -> None:
+    async def act() -> None:
+        await trio.testing.wait_all_tasks_blocked()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(desk.desk.unattended, act)
+        answer = await desk.answered(lambda: desk.desk.ask(QUESTION), {"allow": True, "digest": "digest-1"})
+    assert answer.allowed
+
+
 async def test_the_agents_events_become_lines() -> None:
     lines: list[Any] = []
 
