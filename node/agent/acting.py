@@ -67,6 +67,9 @@ class Actor:
             earlier = answered.over(earlier) if answered.said else earlier
             if isinstance(value, People):
                 return await asked(turn, replace(draft, slot=one.slot, given=draft.given[:-1]), who(value.unclear[0]))
+            if value and spec.params[one.slot].reads == "moment":     # "at 8 for an hour"
+                also = turn.reader.fill(spec, turn.reader.read(one.text, one.said_at), choices).values
+                values |= {name: also[name] for name in also if spec.params[name].reads == "minutes"}
             if value:
                 values[one.slot] = value if one.replaces else _joined(values.get(one.slot), value)
         filled = Filled(values, tuple(name for name in spec.required if name not in values), (), filled.offered)
@@ -74,7 +77,10 @@ class Actor:
         if filled.missing:
             slot = filled.missing[0]
             offered = filled.offered.get(slot, ())
-            return await asked(turn, replace(draft, slot=slot, choices=offered), question(spec, slot, offered))
+            words = question(spec, slot, offered)
+            if spec.params[slot].reads in {"moment", "window"} and not draft.given and reading.when.doubt:
+                words = f"{reading.when.doubt} {words}"
+            return await asked(turn, replace(draft, slot=slot, choices=offered), words)
         await turn.conversation.keep_draft(None)
         return await self._run(turn, tool, caller.call_of(filled), draft, task_for(draft.name))
 
@@ -160,7 +166,9 @@ class Actor:
         freed = await self._approvals.times_of(turn.instead_of) if turn.instead_of else ()
         outcome = await skill.run(SkillCall(reading, answers, turn.reader, turn.events, freed))
         if isinstance(outcome, SkillAsk):
-            return await asked(turn, replace(draft, slot=outcome.slot, choices=outcome.choices), outcome.question)
+            doubt = reading.when.doubt if outcome.slot == "when" and not draft.given else ""
+            words = f"{doubt} {outcome.question}".strip()
+            return await asked(turn, replace(draft, slot=outcome.slot, choices=outcome.choices), words)
         await turn.conversation.keep_draft(None)
         if isinstance(outcome, SkillSay):
             reason = outcome.reason or f"{skill.name} runs on this device"

@@ -27,14 +27,17 @@ class DayTime:
     """The part of day by name (morning, lunch, ...), None for clock times."""
     soft: bool = False
     relation: str = "at"
-    """at, around, before, after, within (a range), not (a part that is excluded)."""
+    """at, around, before, after, within (a range), not (a part that is excluded), backwards (a range that ends before
+    it begins: from_min to the to_min of the next day, or a slip)."""
     literal: bool = True
     """False when the hour was said without am/pm and could be either."""
+    open: bool = False
+    """True when only the beginning was said: to_min is where the day ends."""
 
     @property
     def is_point(self) -> bool:
         """True for a clock time meant as a start."""
-        return self.from_min == self.to_min
+        return self.from_min == self.to_min and self.relation != "backwards"
 
 
 _PARTS: dict[str, tuple[int, int]] = {
@@ -187,9 +190,12 @@ def _range(match: re.Match[str], low: str, hour24: bool) -> DayTime | None:
         start = max((c for c in (a[0] % 720, a[0] % 720 + 720) if c < end), default=a[0])
     if end <= start and not b[1]:
         end += 720 if end + 720 > start else 0
+    if b[1] and end == 0:       # until midnight
+        end = 1440
     if end <= start or end > 1440:
-        return None
-    event = lead == "from" or (lead is None and sep in {"to", "-", "–"})
+        night = DayTime(start, b[0] if b[1] else b[0] % 720, Span(*match.span()), relation="backwards")
+        return None if a[2] and b[2] else night
+    event = lead == "from" or (lead is None and sep != "and")
     return DayTime(start, end, Span(*match.span()), relation="from" if event else "within")
 
 
@@ -258,7 +264,7 @@ def _point(match: re.Match[str], low: str, hour24: bool) -> DayTime | None:
     if lead in {"after", "not before", "no earlier than", "not until", "since"}:
         return DayTime(minutes, max(DAY_END_MIN, minutes + 60), span, relation="after", literal=literal)
     if lead == "from":
-        return DayTime(minutes, max(DAY_END_MIN, minutes + 60), span, relation="from", literal=literal)
+        return DayTime(minutes, max(DAY_END_MIN, minutes + 60), span, relation="from", literal=literal, open=True)
     if lead in {"around", "about", "at around", "at about"}:
         return DayTime(max(0, minutes - 30), minutes + 120, span, relation="around", literal=literal)
     return DayTime(minutes, minutes, span, literal=literal)

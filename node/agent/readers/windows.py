@@ -86,10 +86,14 @@ class When:
     names_weekend: bool = False
     spans: tuple[Span, ...] = field(default=())
     zone: ZoneInfo = field(default=ZoneInfo("UTC"))
+    doubt: str = ""
+    """What is wrong with the time that was said, for the owner: nothing is made of it then, and it is asked for."""
 
     @property
     def said(self) -> bool:
-        """True when the request says anything about when (a length alone is not a when)."""
+        """True when the request says anything about when (a length alone is not a when) that is to be made sense of."""
+        if self.doubt:
+            return False
         time = self.fixed_min is not None or self.day_from_min is not None
         return bool(self.windows or self.moment or self.soon or time)
 
@@ -117,6 +121,8 @@ class When:
 
     def start(self, now: datetime) -> datetime | None:
         """The one moment meant, UTC; None when a day is said without a time or nothing at all."""
+        if self.doubt:
+            return None
         if self.moment:
             return self.moment
         minute = self.fixed_min
@@ -136,8 +142,8 @@ class When:
     def rough_start(self, now: datetime) -> datetime | None:
         """start(), or a usual hour for a part of day ("tomorrow morning" is 9:00) or for one day alone; None when
         several days, or none, are said."""
-        if (exact := self.start(now)) is not None:
-            return exact
+        if self.doubt or (exact := self.start(now)) is not None:
+            return None if self.doubt else exact
         if self.day_from_min is None:
             return self._usual_start(now)
         day = self.windows[0][0] if self.windows else now.astimezone(self.zone).date()
@@ -244,7 +250,22 @@ def read_when(text: str, now: datetime, locale: Locale) -> When:
         or any((after - first).days <= 2 and first.weekday() >= 5 for first, after in windows),
         spans=tuple(spans),
         zone=locale.zone,
+        doubt=_doubt(said_times, text),
     )
+
+
+def _doubt(said: list[DayTime], text: str) -> str:
+    """About "8pm to 6pm", where no other time was said: a slip, or meant over midnight."""
+    clocks = [item for item in said if not item.part]
+    if not clocks or any(item.relation != "backwards" for item in clocks):
+        return ""
+    item = clocks[0]
+    minutes = (item.to_min - item.from_min) % 1440 or 1440
+    lasts = " ".join(f"{count} {unit}{'s' * (count > 1)}" for count, unit in (
+        (minutes // 60, "hour"), (minutes % 60, "minute")) if count)
+    words = item.span.of(text).strip()
+    return (f'"{words}" ends before it begins. If it goes over midnight, say when it starts and how long it lasts: '
+            f'"at {item.from_min // 60}:{item.from_min % 60:02} for {lasts}".')
 
 
 class _Said(Protocol):
@@ -348,7 +369,7 @@ class _Bounds:
 
 def _times(said: list[DayTime]) -> _Bounds:
     preferred = tuple((item.from_min, item.to_min) for item in said if item.soft)
-    hard = [item for item in said if not item.soft and item.relation != "not"]
+    hard = [item for item in said if not item.soft and item.relation not in {"not", "backwards"}]
     points = [item for item in hard if item.is_point]
     ranges = [item for item in hard if not item.is_point]
     start, end = 0, 1440
@@ -364,7 +385,7 @@ def _times(said: list[DayTime]) -> _Bounds:
         elif item.relation == "not" and (start, end) == (0, 1440):
             start = item.to_min if item.from_min < 720 else 0
             end = 1440 if item.from_min < 720 else item.from_min
-    exact = next((item for item in ranges if item.relation == "from" and item.to_min < 1320), None)
+    exact = next((item for item in ranges if item.relation == "from" and not item.open), None)
     fixed = points[0].from_min if points else None
     bounded = (start, end) != (0, 1440) and not points
     return _Bounds(
