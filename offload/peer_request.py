@@ -1,5 +1,6 @@
 """A peer's request in the words of an engine. Pure. Must not know streams, grants' signatures or engines."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -10,10 +11,16 @@ from protocol.content import content_texts
 from protocol.grants import Grant
 from protocol.inference import InferRequest, Output, Part, PromptTokens
 
-__all__ = ["engine_request", "estimate_tokens", "in_words", "is_sendable", "outputs"]
+__all__ = ["engine_request", "estimate_tokens", "forecast_s", "in_words", "is_sendable", "outputs"]
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")      # protocol.fields.ToolName
 _SHOWN_CHARS = 4096
+_LONGEST_FORECAST_S = 86_400        # beyond a day it is worth nothing
+
+
+def forecast_s(expected_s: float | None) -> int | None:
+    """When the turn of one who waits may come, as told to a peer: in whole seconds, never more than a day."""
+    return None if expected_s is None else min(_LONGEST_FORECAST_S, max(1, math.ceil(expected_s)))
 
 
 def estimate_tokens(request: InferRequest) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import trio
 
 from offload.claim import Claim, GrantBook, Hindrance, Refusal, why_refused
-from offload.peer_request import engine_request, estimate_tokens, in_words, is_sendable, outputs
+from offload.peer_request import engine_request, estimate_tokens, forecast_s, in_words, is_sendable, outputs
 from offload.ports import (
     Engine,
     Event,
@@ -328,8 +328,8 @@ class _Session:
             return False
         await self._admit(model.digest, event.position if isinstance(event, Queued) else 0)
         match event:
-            case Queued(position):
-                await self._feed(Report("queued", queue_position=position))
+            case Queued(position, expected_s):
+                await self._feed(Report("queued", queue_position=position, expected_s=forecast_s(expected_s)))
             case Started(prompt_tokens):
                 # an upstream engine tells the count at the end only: until then an estimate is spent
                 spent = prompt_tokens or (estimate_tokens(self._served) if self._served else 0)

@@ -91,6 +91,7 @@ class Report:
     prompt_done: int = 0
     prompt_total: int = 0
     output_tokens: int = 0
+    expected_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,5 +298,5 @@ class ProviderMachine:
         report = self._report
         return Progress(
             self.request.request_id, report.state, report.queue_position, report.prompt_done, report.prompt_total,
-            report.output_tokens,
+            report.output_tokens, report.expected_s,
         )

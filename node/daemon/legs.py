@@ -257,24 +257,28 @@ def _nobody(peer_id: str, digest: str, request: InferRequest, token_ids: Sequenc
 
 def _telling(job: ThinkJob, name: str) -> Callable[[Admitted | Progressed], Awaitable[None]]:
     """Tells the owner the place in a peer's queue when it changes."""
-    told = 0
+    told: tuple[int, int | None] = (0, None)
 
     async def tell(state: Admitted | Progressed) -> None:
         nonlocal told
+        expected_s = state.progress.expected_s if isinstance(state, Progressed) else None
         match state:
             case Admitted(queue_position=position) | Progressed(Progress(state="queued", queue_position=position)):
-                if position != told and position and job.on_note is not None:
-                    await job.on_note(f"{name}: number {position + 1} in its queue.")
-                told = position
+                if (position, expected_s) != told and position and job.on_note is not None:
+                    await job.on_note(_in_line(f"{name}: number {position + 1} in its queue", expected_s))
+                told = (position, expected_s)
             case Progressed():
-                told = 0
+                told = (0, None)
 
     return tell
 
 
 def _place_here(position: int, expected_s: float | None) -> str:
     """The place in this device's own queue, and when its turn may come, where that is known."""
-    place = f"This device is busy: number {position + 1} in its queue"
+    return _in_line(f"This device is busy: number {position + 1} in its queue", expected_s)
+
+
+def _in_line(place: str, expected_s: float | None) -> str:
     return f"{place}." if expected_s is None else f"{place}, about {max(1, round(expected_s))} s."
 
 

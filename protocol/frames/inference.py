@@ -148,7 +148,8 @@ class Refused(Frame, frozen=True, tag=3):
 
 
 class Progress(Frame, frozen=True, tag=4):
-    """Still at it: sent at least once a second while no output flows."""
+    """Still at it: sent at least once a second while no output flows. expected_s: until its turn comes, while it is
+    queued and where that is known."""
 
     request_id: Id16
     state: ProgressState
@@ -156,6 +157,7 @@ class Progress(Frame, frozen=True, tag=4):
     prompt_done: UInt32
     prompt_total: UInt32
     output_tokens: UInt32
+    expected_s: UInt32 | None = None
 
 
 class TokenFrame(Frame, frozen=True, tag=5):

@@ -26,7 +26,7 @@ from offload.quota import QuotaBook
 from offload.server import InferenceServer
 from protocol.content import content_texts
 from protocol.grants import ANY_MODEL, Grant
-from protocol.inference import InferRequest, Part, PromptParts, TokenFrame, ToolCallArrived, ToolOffer
+from protocol.inference import InferRequest, Part, Progress, PromptParts, TokenFrame, ToolCallArrived, ToolOffer
 from protocol.inference import PastCall as WireCall
 from protocol.names import INFER
 
@@ -275,6 +275,15 @@ async def test_a_cold_model_is_admitted_while_it_loads_and_the_asker_waits(autoj
 async def test_waiting_in_the_queue_is_no_stall(autojump_clock):
     pair = Pair([Queued(2), 30.0, *ANSWER])
     assert (await pair.ask()).token_count == 4
+
+
+@pytest.mark.parametrize(("expected_s", "told_s"), [(None, None), (0.2, 1), (12.4, 13), (1e12, 86_400)])
+async def test_who_waits_is_told_when_it_may_be_its_turn(autojump_clock, expected_s, told_s):
+    pair = Pair([Queued(2, expected_s), 30.0, *ANSWER])
+    await pair.ask()
+    told = [frame for frame in pair.far.sent if isinstance(frame, Progress) and frame.state == "queued"]
+    assert {(frame.queue_position, frame.expected_s) for frame in told} == {(2, told_s)}
+    assert all(frame.expected_s is None for frame in pair.far.sent if isinstance(frame, Progress) and frame not in told)
 
 
 async def test_enough_was_said_cancels_and_no_further_piece_is_produced(autojump_clock):

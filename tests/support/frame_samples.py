@@ -26,7 +26,7 @@ _TOOL = inference.ToolOffer("calendar_free", "Finds free time.", '{"type":"objec
 
 SAMPLES: dict[str, dict[str, msgspec.Struct]] = {
     names.LINK: {
-        "hello": link.Hello("amber-otter-41", "0.1.0", names.PROTOCOLS, ("infer", "mail"), (_ADVERT,), b"\x01\x02"),
+        "hello": link.Hello("amber-otter-41", "0.1.0", names.PROTOCOLS, ("infer", "mail"), (_ADVERT,), b"\x01\x02", "home"),
         "hello_bare": link.Hello("a", "1.2.3rc1", (), (), ()),
         "beat": link.Beat(7),
         "echo": link.Echo(4294967295),
@@ -73,6 +73,7 @@ SAMPLES: dict[str, dict[str, msgspec.Struct]] = {
         "refused_bare": inference.Refused(ID, "busy", None),
         "refused_hours": inference.Refused(ID, "outside_hours", None, 5400),
         "progress": inference.Progress(ID, "prefill", 0, 512, 1500, 0),
+        "progress_queued": inference.Progress(ID, "queued", 3, 0, 0, 0, 90),
         "token": inference.TokenFrame(ID, 2, " Kith ☕", 2, (11, 12), bytes(16)),
         "token_hidden_ids": inference.TokenFrame(ID, 3, "", 1, (), bytes(16)),
         "token_thought": inference.TokenFrame(ID, 0, "", 1, (9,), bytes(16), "Hm."),

@@ -335,6 +335,17 @@ async def test_the_place_in_the_own_queue_is_told_with_when_it_may_be_its_turn(a
         "This device is busy: number 3 in its queue, about 8 s.", "This device is busy: number 2 in its queue."]
 
 
+async def test_the_place_in_a_peers_queue_is_told_with_when_it_may_be_its_turn(autojump_clock: object) -> None:
+    home = await house(Queued(2, 8.4), "Here it is.")
+    notes: list[str] = []
+
+    async def note(text: str) -> None:
+        notes.append(text)
+
+    await home.think(place="home-pc", on_note=note)
+    assert [text for text in notes if "queue" in text] == ["home-pc: number 3 in its queue, about 9 s."]
+
+
 async def test_a_named_adapter_reaches_the_engine_here(autojump_clock: object) -> None:
     home = await house(here=("Calm words.",))
     await home.think(place="local", adapter="cd" * 32)
