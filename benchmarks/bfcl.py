@@ -3,8 +3,13 @@
 Run from the checkout: python -m benchmarks.bfcl [--quick] [--json]. Cases: Berkeley Function Calling Leaderboard v4,
 `simple_python` and `multiple`, Apache-2.0, taken out of the wheel of `bfcl-eval` that requirements-bench.txt pins by
 hash; it is neither installed nor imported. A fixed stratified sample. Without the wheel the rows are left out.
+
+Each case is asked twice: as ever, and without jumping over forced text. Where a text was read decides about its last
+bits and so about near ties, so single cases may differ; the arguments must be no less right on the whole, which is held
+to what the cases that differ leave open (a sign test at 5 %).
 """
 
+import math
 import os
 import subprocess
 import sys
@@ -50,12 +55,21 @@ def given(case: Case) -> Case:
         accepted=case.accepted, tools=[tool for tool in case.tools if tool.name == case.right_tool])
 
 
+def chance_of_losing(lost: int, gained: int) -> float:
+    """How likely at least so many of the cases that differ are lost when each is as likely gained (a sign test)."""
+    differ = lost + gained
+    ways: int = sum(math.comb(differ, number) for number in range(lost, differ + 1))
+    return ways / math.ldexp(1, differ)
+
+
 async def measure(report: Report, size: int) -> None:
     """All rows."""
     engine = LocalEngine([MODELS], limits=HostLimits(context_tokens=4096))
     async with trio.open_nursery() as nursery:
         await nursery.start(engine.run)
         chooser = PlainChooser(engine, None, may_decline=False)
+        token_by_token = PlainChooser(engine, None, may_decline=False, shortcuts=False)
+        gained = lost = 0
         for kind in KINDS:
             try:
                 cases = await trio.to_thread.run_sync(load, kind)
@@ -76,6 +90,15 @@ async def measure(report: Report, size: int) -> None:
             report.add(f"{where}: whole calls right", 100 * sum(one.right for one in scores) / count, "%")
             report.add(f"{where}: tokens a call", sum(one.output_tokens for one in choices) / count, "")
             report.add(f"{where}: time a call", spent_s / count, "s")
+            plain = [score_choice(case, await token_by_token.choose(case)) for case in chosen]
+            report.add(f"{where}: argument values right without jumping",
+                       100 * sum(one.argument_values for one in plain) / count, "%")
+            report.add(f"{where}: whole calls right without jumping",
+                       100 * sum(one.right for one in plain) / count, "%")
+            gained += sum(a.argument_values > b.argument_values for a, b in zip(scores, plain, strict=True))
+            lost += sum(a.argument_values < b.argument_values for a, b in zip(scores, plain, strict=True))
+        report.add(f"calls with better arguments by jumping {gained}, with worse ones {lost}: chance of so many worse "
+                   "by near ties", chance_of_losing(lost, gained), "", at_least=0.05)
         nursery.cancel_scope.cancel()
 
 

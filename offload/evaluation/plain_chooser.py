@@ -22,11 +22,16 @@ _GROWTH = 4
 class PlainChooser:
     """Chooses through one engine and model, greedily. An answer cut off by its length is tried once more with room."""
 
-    def __init__(self, engine: Engine, model: str | None, *, may_decline: bool = True, may_ask: bool = False) -> None:
+    def __init__(
+        self, engine: Engine, model: str | None, *, may_decline: bool = True, may_ask: bool = False,
+        shortcuts: bool = True,
+    ) -> None:
+        """shortcuts: as in a GenerateRequest; what they cost in accuracy is measured by turning them off."""
         self._engine = engine
         self._model = model
         self._may_decline = may_decline
         self._may_ask = may_ask
+        self._shortcuts = shortcuts
 
     async def choose(self, case: Case) -> Choice:
         """One choice. Raises EngineError when the model can't answer at all."""
@@ -38,7 +43,7 @@ class PlainChooser:
             tries += 1
             text, usage = await self._answer(GenerateRequest(
                 request_id=f"eval {case.case_id} {tries}", prompt=ChatPrompt(messages), model=self._model,
-                max_tokens=most_tokens, schema=schema))
+                max_tokens=most_tokens, schema=schema, shortcuts=self._shortcuts))
             prompt_tokens += usage.prompt_tokens
             output_tokens += usage.output_tokens
             choice = _read(text)
