@@ -34,6 +34,8 @@ class Presence:
     load_at_s: float = 0.0
     dialled: bool = True
     """Whether this node made the connection: only then is the address one to call again."""
+    their_trust: str | None = None
+    """What this node is to the peer, as it greeted."""
 
 
 @dataclass(slots=True)

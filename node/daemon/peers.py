@@ -121,7 +121,7 @@ class Roster:
         self._grants.receive(event.peer_id, event.hello.grant)
         state.presence = Presence(
             event.address, event.rtt_ms, event.hello.models, frozenset(event.hello.capabilities),
-            dialled=event.dialled and relay_of(event.address) is None,
+            dialled=event.dialled and relay_of(event.address) is None, their_trust=event.hello.trust,
         )
         self._arrived.set()
         self._arrived = trio.Event()
@@ -169,12 +169,13 @@ class Roster:
             log.warning("a grant of %s is not stored: %s", peer_id, error.text)
 
     async def note_contact(self, peer_id: str) -> None:
-        """Remember where and when a present peer was reached."""
+        """Remember where and when a present peer was reached, and what this node is to it."""
         state = self._states.get(peer_id)
         if state is None or state.presence is None:
             return
         address = [state.presence.address] if state.presence.address and state.presence.dialled else []
-        await self._database.write(peers.seen, peer_id, address, to_ms(self._clock.now()))
+        now_ms, their_trust = to_ms(self._clock.now()), state.presence.their_trust
+        await self._database.write(peers.seen, peer_id, address, now_ms, their_trust)
         row = await self._book.get(peer_id)
         if row is not None:
             state.row = row
@@ -189,6 +190,11 @@ class Roster:
         """How the owner calls this peer; the end of its id when it is not paired any more."""
         state = self._states.get(peer_id)
         return state.row.name if state is not None else f"...{peer_id[-6:]}"
+
+    def trust_of(self, peer_id: str) -> str:
+        """What this peer is to the owner; "none" when it is not paired."""
+        state = self._states.get(peer_id)
+        return state.row.trust if state is not None else Trust.NONE
 
     def is_present(self, peer_id: str) -> bool:
         """True while the peer's link beats."""
@@ -369,7 +375,9 @@ class Roster:
         await self.end_streams(peer_id)
         if self.networking is None:
             return
-        row = await self._book.get(peer_id)
+        row, state = await self._book.get(peer_id), self._states.get(peer_id)
+        if row is not None and state is not None:
+            state.row = row         # the next greeting tells the new trust
         if row is None or row.trust == Trust.NONE:
             await self.networking.forget(peer_id)
         else:

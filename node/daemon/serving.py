@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from importlib.metadata import version
+from typing import cast
 
 import trio
 
@@ -24,6 +25,7 @@ from offload.ports import Engine
 from offload.prediction import UNKNOWN, Speed
 from offload.server import InferenceServer
 from protocol.channel import FrameChannel
+from protocol.fields import Trust
 from protocol.frames.link import Hello, Load, ModelAdvert
 from protocol.grants import Grant, Service, permits
 from protocol.names import INFER, LINK, MAIL, MODEL, PAIR, PROTOCOLS, QUERY, RECEIPT
@@ -100,7 +102,10 @@ class Serving:
             if grant is not None and _may_use(grant, advert)
         )
         blob = self._grants.blob_for(peer_id)
-        return Hello(self._node_name, version("kith-node"), PROTOCOLS, tuple(services), models, blob)
+        trust = self._roster.trust_of(peer_id)
+        return Hello(
+            self._node_name, version("kith-node"), PROTOCOLS, tuple(services), models, blob,
+            None if trust == "none" else cast("Trust", trust))
 
     def withdraw(self) -> None:
         """Offer no model any more: this node is about to leave. Peers are told, and ask others."""

@@ -84,8 +84,11 @@ def rename(tx: Connection, peer_id: str, name: str) -> None:
     _one(tx.execute("UPDATE peers SET name = ? WHERE peer_id = ?", (name, peer_id)).rowcount)
 
 
-def seen(tx: Connection, peer_id: str, addresses: Sequence[str], now_ms: int) -> None:
+def seen(
+    tx: Connection, peer_id: str, addresses: Sequence[str], now_ms: int, their_trust: str | None = None,
+) -> None:
     """Note that the peer was reached now, best address first; older addresses stay behind them, up to the limit.
+    their_trust: what it says that we are to it; None: nothing new.
 
     A peer that was forgotten meanwhile is left forgotten.
     """
@@ -93,7 +96,10 @@ def seen(tx: Connection, peer_id: str, addresses: Sequence[str], now_ms: int) ->
     if peer is None:
         return
     kept = tuple(dict.fromkeys((*addresses, *peer.addresses)))[:ADDRESS_LIMIT]
-    tx.execute("UPDATE peers SET addresses = ?, seen_ms = ? WHERE peer_id = ?", (json.dumps(kept), now_ms, peer_id))
+    tx.execute(
+        "UPDATE peers SET addresses = ?, seen_ms = ?, their_trust = coalesce(?, their_trust) WHERE peer_id = ?",
+        (json.dumps(kept), now_ms, their_trust, peer_id),
+    )
 
 
 def located(tx: Connection, peer_id: str, addresses: Sequence[str]) -> Peer | None:

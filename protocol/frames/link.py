@@ -17,6 +17,7 @@ from protocol.fields import (
     Quantisation,
     Slug,
     SoftwareVersion,
+    Trust,
     UInt32,
 )
 
@@ -66,7 +67,8 @@ IDLE: Final = Load()
 
 
 class Hello(Frame, frozen=True, tag=1):
-    """First frame of each side of a link. grant: the SignedGrant that the sender gave to this peer, empty for none."""
+    """First frame of each side of a link. grant: the SignedGrant that the sender gave to this peer, empty for none.
+    trust: what this peer is to the sender now, for its owner to see; it proves nothing and allows nothing."""
 
     node_name: NodeName
     software: SoftwareVersion
@@ -74,6 +76,7 @@ class Hello(Frame, frozen=True, tag=1):
     capabilities: Annotated[tuple[Slug, ...], Meta(max_length=limits.MAX_CAPABILITIES)]
     models: Annotated[tuple[ModelAdvert, ...], Meta(max_length=limits.MAX_MODEL_ADVERTS)]
     grant: GrantBytes = b""
+    trust: Trust | None = None
 
 
 class Beat(Frame, frozen=True, tag=2):

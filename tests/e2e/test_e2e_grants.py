@@ -218,6 +218,20 @@ def test_a_wider_grant_lets_a_running_answer_go_on(house: Household) -> None:
     assert "mid-answer" not in answer["reason"]
 
 
+def test_a_changed_trust_shows_at_the_other_side(house: Household) -> None:
+    before = peer_of(house.home_pc)["trust"]
+
+    def shown() -> str:
+        trust: str = peer_of(house.phone)["their_trust"]
+        return trust
+
+    assert shown() == before
+    for trust in ("friend", before):
+        assert cli(house.home_pc, "trust", "phone", trust).returncode == 0
+        until(lambda wanted=trust: shown() == wanted, f"the phone shows that it is {trust} to the home PC")
+        house.wait_connected()
+
+
 @pytest.mark.parametrize(("arguments", "exit_code", "said"), [
     (["edit", "phone"], 2, "Nothing was said to change"),
     (["edit", "phone", "--services", "infer,shell"], 2, "'shell' is no service"),

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 import pytest
 from fixed import FixedClock
@@ -11,6 +11,7 @@ from pairing_node import PairingNode, open_node
 from node.daemon.grants import Grants
 from node.daemon.peer_work import REFUSAL_REMEMBERED_S
 from node.daemon.peers import Roster
+from node.daemon.serving import Serving
 from node.errors import UnknownPeer, UsageError
 from node.identity import granting
 from node.identity.keystore import Identity
@@ -26,6 +27,7 @@ from protocol.names import PROTOCOLS
 BEA = Identity.from_seed(bytes([7]) * 32).peer_id
 CARA = Identity.from_seed(bytes([8]) * 32).peer_id
 MODEL = ModelAdvert("smollm2", "ab" * 32, 2048, True)
+Told = Literal["home", "friend"] | None
 ADDRESS = "/ip4/10.0.0.7/tcp/4001"
 
 
@@ -59,6 +61,7 @@ class House:
         self.node = node
         self.clock: FixedClock = node.clock
         book = PeerBook(node.database, node.identity, node.clock, lambda peer_id: self.roster.cut(peer_id))
+        self.book = book
         self.grants = Grants(book, node.clock)
         self.roster = Roster(node.database, book, self.grants, node.clock, self._style)
         self.net = Net()
@@ -72,8 +75,10 @@ class House:
     async def _end(self, peer_id: str) -> None:
         self.ended.append(peer_id)
 
-    def up(self, peer_id: str = BEA, *capabilities: str, rtt_ms: float = 2.0) -> None:
-        hello = Hello("bea", "0.1.0", PROTOCOLS, capabilities, (MODEL,))
+    def up(
+        self, peer_id: str = BEA, *capabilities: str, rtt_ms: float = 2.0, trust: Told = None,
+    ) -> None:
+        hello = Hello("bea", "0.1.0", PROTOCOLS, capabilities, (MODEL,), trust=trust)
         self.roster.link_up(LinkUp(peer_id, hello, frozenset(PROTOCOLS), frozenset(capabilities), ADDRESS, rtt_ms))
 
     def candidate(self, peer_id: str = BEA) -> Any:
@@ -128,6 +133,36 @@ async def test_a_peer_is_here_while_its_link_beats(house: House) -> None:
     assert not house.roster.is_present(BEA)
     assert house.roster.granting("search") == []
     assert seen == [(BEA, True), (BEA, False)]
+
+
+async def test_what_this_node_is_to_a_peer_is_as_the_peer_greets(house: House) -> None:
+    async def told(trust: Told) -> str:
+        house.up(BEA, trust=trust)
+        await house.roster.note_contact(BEA)
+        return {one.peer_id: one.their_trust for one in await house.roster.all()}[BEA]
+
+    assert await told(None) == "self"          # as it was paired
+    assert [await told("friend"), await told(None), await told("home")] == ["friend", "friend", "home"]
+    again = Roster(house.node.database, house.book, house.grants, house.clock, house._style)
+    await again.load()
+    assert {one.peer_id: one.their_trust for one in await again.all()} == {BEA: "home", CARA: "self"}
+
+
+async def test_a_changed_trust_is_what_the_very_next_greeting_tells(house: House) -> None:
+    serving = Serving("phone", cast("Any", None), house.grants, house.roster)
+    told: list[tuple[str, str | None]] = []
+
+    async def disconnect(peer_id: str) -> None:
+        """The peer comes back before anything else happens here."""
+        told.append((peer_id, serving.hello(peer_id).trust))
+
+    house.net.disconnect = disconnect  # type: ignore[method-assign]
+    assert serving.hello(BEA).trust == "home"
+    await house.roster.trust("bea", "friend")
+    assert told == [(BEA, "friend")]
+    assert serving.hello(BEA).grant != b""
+    await house.roster.trust("bea", "none")
+    assert serving.hello(BEA).trust is serving.hello("12D3KooWnobody").trust is None
 
 
 async def test_events_of_a_peer_that_is_not_paired_change_nothing(house: House) -> None:
