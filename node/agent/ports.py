@@ -231,6 +231,10 @@ class Calendar(Protocol):
         """True when this person's calendar is here."""
         ...
 
+    def unreadable(self, person: str | None = None) -> Sequence[str]:
+        """The names of this person's files, and of folders, that could not be read in full: what busy() may lack."""
+        ...
+
 
 # ---------------------------------------------------------------- conversations
 

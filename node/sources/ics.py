@@ -131,6 +131,15 @@ class Calendars:
         """The folders below that could not be read when the calendars were last looked at."""
         return self._listing.unread
 
+    def unreadable(self, person: str | None = None) -> tuple[str, ...]:
+        """What an answer about this person's time, None for the owner, may lack: names of files and folders that could
+        not be read, or not in full, as far as they have been looked at."""
+        with self._lock:
+            files = self._of(person)
+            found = [one.name for one in self._listing.unread]
+            found += [one.info.name for one in files if one.broken or one.notes or self._problems.get(one.info.name)]
+        return tuple(dict.fromkeys(found))
+
     # ------------------------------------------------------------ writing
 
     def create_event(self, event: NewEvent, *, stamp: datetime) -> Created:

@@ -8,7 +8,7 @@ is said so. Must not know models, approvals, files or how a calendar is stored.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 
 import trio
@@ -22,6 +22,7 @@ from node.agent.skills.booking_words import BOOKING, DICTATED, names_all_of_a_me
 from node.agent.skills.registry import SkillAsk, SkillCall, SkillOutcome, SkillSay, SkillWrite
 from node.agent.slots import Reading, show_interval, show_moment
 from node.agent.tools.registry import Provenance
+from node.agent.tools.wording import unread_note
 from node.privacy.labels import Confidentiality, Integrity, Labeled, Value
 from node.sources.slots import WORKING_HOURS, SlotRules, free_slots, without
 
@@ -118,9 +119,18 @@ class BookMeeting:
         now, locale = call.reading.now, call.slots.locale
         await call.events.emit(Status("Looking for a time in the calendars that are here."))
         slots, unknown = await trio.to_thread.run_sync(self._slots, plan, now, call.freed)
+        mine, theirs = await trio.to_thread.run_sync(self._unreadable, plan)
         if not slots:
-            return SkillSay(_found(_no_slot(plan, unknown, now), plan.people), "no free slot under these conditions")
-        return _write(plan, slots, unknown, locale)
+            text = "\n".join(filter(None, [_no_slot(plan, unknown, now), unread_note([*mine, *theirs])]))
+            return SkillSay(_found(text, plan.people), "no free slot under these conditions")
+        write = _write(plan, slots, unknown, locale)       # of the owner's files the write itself says it
+        return replace(write, before="\n".join(filter(None, [write.before, unread_note(theirs)])))
+
+    def _unreadable(self, plan: Plan) -> tuple[list[str], list[str]]:
+        """The owner's files that could not be read, and those of the others. Blocking."""
+        mine = list(self._calendar.unreadable())
+        found = dict.fromkeys(name for person in plan.people for name in self._calendar.unreadable(person))
+        return mine, [name for name in found if name not in mine]
 
     def _slots(
         self, plan: Plan, now: datetime, freed: tuple[Interval, ...],

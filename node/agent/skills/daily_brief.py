@@ -15,7 +15,7 @@ from node.agent.skills.registry import SkillCall, SkillOutcome, SkillSay
 from node.agent.slots import Reading
 from node.agent.tools.messages import Postbox
 from node.agent.tools.reminders import ReminderBook
-from node.agent.tools.wording import clock_span, day, listed
+from node.agent.tools.wording import clock_span, day, listed, unread_note
 from node.counting import counted
 from node.privacy.labels import Confidentiality, Integrity, Labeled, Value
 from node.sources.event import Event
@@ -37,6 +37,10 @@ class Agenda(Protocol):
 
     def events(self, window: Interval, *, person: str | None = None) -> Sequence[Event]:
         """Those that touch the window, by their start."""
+        ...
+
+    def unreadable(self, person: str | None = None) -> Sequence[str]:
+        """The names of files and folders that events() may lack."""
         ...
 
 
@@ -81,6 +85,8 @@ class DailyBrief:
         lines = [f"{day(local)}."]
         lines += [f"- {'all day' if one.all_day else clock_span(one.start, one.end, zone)}: {one.title}"
                   for one in events] or ["Nothing more is in your calendar."]
+        if note := unread_note(await trio.to_thread.run_sync(self._agenda.unreadable)):
+            lines.append(note)
         if due:
             lines += ["Reminders:", *(f"- {one.due.astimezone(zone):%H:%M}: {one.text}" for one in due)]
         if fresh:

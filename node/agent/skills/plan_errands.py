@@ -14,8 +14,8 @@ from node.agent.readers.durations import lengths
 from node.agent.skills.registry import SkillAsk, SkillCall, SkillOutcome, SkillSay, SkillWrite
 from node.agent.slots import Reading, show_moment
 from node.agent.tools.registry import Provenance
-from node.agent.tools.wording import listed, minutes
-from node.privacy.labels import public_text
+from node.agent.tools.wording import listed, minutes, unread_note
+from node.privacy.labels import Confidentiality, Integrity, Labeled
 from node.sources.slots import SlotRules, free_slots
 
 __all__ = ["PlanErrands"]
@@ -77,8 +77,10 @@ class PlanErrands:
         busy = await trio.to_thread.run_sync(self._busy, windows)
         found = [slot for slot in free_slots(busy, rules, limit=3) if slot[0] > call.reading.now]
         if not found:
-            return SkillSay(public_text(
-                f"There is no free time of {minutes(total_min)} for all of them then.", source="kith"), "no slot")
+            text = f"There is no free time of {minutes(total_min)} for all of them then."
+            if note := unread_note(await trio.to_thread.run_sync(self._calendar.unreadable)):
+                text += f"\n{note}"
+            return SkillSay(Labeled(text, Confidentiality.PERSONAL, Integrity.LOCAL, "kith", ()), "no slot")
         start = found[0][0]
         lines, at = [], start
         for stop, length in stops:

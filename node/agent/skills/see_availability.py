@@ -12,6 +12,7 @@ from node.agent.ports import Calendar, Interval
 from node.agent.saying import who
 from node.agent.skills.registry import SkillAsk, SkillCall, SkillOutcome, SkillSay
 from node.agent.slots import Reading, show_interval
+from node.agent.tools.wording import unread_note
 from node.privacy.labels import Confidentiality, Integrity, Labeled, Value
 from node.sources.slots import SlotRules, free_time
 
@@ -75,7 +76,11 @@ class SeeAvailability:
         long_enough = [one for one in free if (one[1] - one[0]).total_seconds() >= minutes * 60]
         shown = [show_interval(one, call.slots.locale) for one in long_enough]
         text = f"{' and '.join(names)}: " + ("free " + "; ".join(shown[:SHOWN]) if shown else "no free time then") + "."
-        return SkillSay(_labeled(text, names))
+        note = unread_note(await trio.to_thread.run_sync(self._unreadable, names))
+        return SkillSay(_labeled(f"{text}\n{note}" if note else text, names))
+
+    def _unreadable(self, names: tuple[str, ...]) -> list[str]:
+        return list(dict.fromkeys(file for name in names for file in self._calendar.unreadable(name)))
 
     def _free(self, names: tuple[str, ...], windows: tuple[Interval, ...], rules: SlotRules) -> list[Interval]:
         hull = (min(start for start, _ in windows), max(end for _, end in windows))

@@ -11,7 +11,7 @@ from node.agent.tools.calls import in_thread
 from node.agent.tools.errors import BadArgument
 from node.agent.tools.examples import examples_of
 from node.agent.tools.registry import Args, ArgValue, Param, ToolAnswer, ToolContext, ToolSpec, check_args
-from node.agent.tools.wording import clock_span, day, minutes
+from node.agent.tools.wording import clock_span, day, minutes, unread_note
 from node.counting import counted
 from node.privacy.labels import Confidentiality, Integrity, Labeled, Value
 from node.sources.event import Event, merge
@@ -81,7 +81,7 @@ class CalendarList:
         windows = windows_of(args["when"])
         events = await in_thread(lambda: _events(self._calendars, windows))
         source = "calendar_list:" + (",".join(sorted({event.calendar for event in events})) or "owner.ics")
-        text = _events_text(events, windows, ctx.zone)
+        text = _with_note(_events_text(events, windows, ctx.zone), await in_thread(self._calendars.unreadable))
         return ToolAnswer(
             Labeled(text, Confidentiality.PERSONAL, Integrity.LOCAL, source, _values(events)),
             {"events": [_event_data(event) for event in events]},
@@ -113,7 +113,7 @@ class CalendarFree:
         slots = free_slots(busy, rules, limit=3)
         if not slots:
             gaps = []       # long enough, but no start on a quarter hour fits
-        text = _gaps_text(gaps, duration, ctx.zone)
+        text = _with_note(_gaps_text(gaps, duration, ctx.zone), await in_thread(self._calendars.unreadable))
         return ToolAnswer(
             Labeled(text, Confidentiality.PERSONAL, Integrity.LOCAL, "calendar_free:owner.ics"),
             {
@@ -121,6 +121,10 @@ class CalendarFree:
                 "free": [_interval_data(gap) for gap in gaps],
             },
         )
+
+
+def _with_note(text: str, unreadable: Sequence[str]) -> str:
+    return f"{text}\n{unread_note(unreadable)}" if unreadable else text
 
 
 def windows_of(value: ArgValue) -> tuple[Interval, ...]:

@@ -23,7 +23,7 @@ from node.agent.tools.registry import (
     check_args,
     effect_value,
 )
-from node.agent.tools.wording import clock_span, listed, minutes, moment
+from node.agent.tools.wording import clock_span, listed, minutes, moment, unread_note
 from node.sources.event import Attendee, Event, NewEvent
 from node.sources.ics import Calendars
 from node.sources.vcf import Contacts
@@ -101,6 +101,8 @@ class CalendarCreate:
         text = _text(title, (start, end), people, location, clashes, ctx.zone)
         if end <= ctx.clock.now():
             text += "\nThat time is past."
+        if note := unread_note(await in_thread(self._calendars.unreadable)):
+            text += f"\n{note}"
         return Effect(self.spec.name, "write", text, tuple(values), idempotency_key)
 
     async def apply(self, effect: Effect, idempotency_key: str) -> UndoRecord:

@@ -7,13 +7,24 @@ from zoneinfo import ZoneInfo
 
 from node.counting import counted
 
-__all__ = ["clock_span", "day", "listed", "minutes", "moment"]
+__all__ = ["clock_span", "day", "listed", "minutes", "moment", "unread_note"]
 
+_NAMED = 3
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
 )
+
+
+def unread_note(names: Sequence[str]) -> str:
+    """What is said beside an answer that may lack what stands in these files; nothing where all could be read."""
+    if not names:
+        return ""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    shown = ["".join(letter if letter.isprintable() else "?" for letter in name) for name in names[:_NAMED]]
+    named = f"{', '.join(shown)}{more}"
+    return f"Could not be read in full: {named}. What stands there may be missing here (kith doctor says why)."
 
 
 def day(value: date) -> str:

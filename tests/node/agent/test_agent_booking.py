@@ -224,6 +224,9 @@ class Busy:
     def known(self, person: str) -> bool:
         return True
 
+    def unreadable(self, person: str | None = None) -> list[str]:
+        return []
+
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 14 * 24 * 4), st.integers(1, 40)), max_size=40),
