@@ -16,6 +16,7 @@ from node.daemon.course import LOOK_EVERY_S, Course, PeersNow, Places, ThinkFail
 from node.daemon.delivery import Delivery, Keep
 from node.daemon.hedging import best_places, race
 from node.daemon.legs import Legs, OpenChannel, PeersAtWork
+from node.daemon.prompt_size import likely_tokens
 from node.daemon.under_way import UnderWay
 from node.privacy.consent import ConsentAsker
 from node.privacy.egress import Egress
@@ -26,7 +27,7 @@ from offload.router import Choice, JobNeeds, LocalView, choose
 
 __all__ = ["AnswerKeeper", "OpenChannel", "PeerDirectory", "ThinkFailed", "Thinker"]
 
-CHARS_PER_TOKEN = 3  # a careful estimate; the engine counts exactly
+TEMPLATE_TOKENS = 64    # what a chat template adds
 RESTART_WAIT_S = 5.0  # so long an answer that a restart cut off waits for the machine that wrote it
 
 
@@ -171,10 +172,9 @@ class Thinker:
 
     def _needs(self, job: ThinkJob) -> JobNeeds:
         place = job.place if job.place in (AUTO, LOCAL) else self._peers.find(job.place)
-        chars = sum(len(part.text.value) for part in job.parts)
         texts = [part.text.value for part in job.parts]
         return JobNeeds(
-            place, chars // CHARS_PER_TOKEN + 64, job.max_tokens, job.model,
+            place, sum(map(likely_tokens, texts)) + TEMPLATE_TOKENS, job.max_tokens, job.model,
             self._prefixes.held(job.conversation_id, texts), self._prefixes.last(job.conversation_id),
         )
 
@@ -184,7 +184,7 @@ class Thinker:
         last = answer.legs[-1]
         self._prefixes.note(
             answer.job.conversation_id, (last.peer_id, last.digest), texts,
-            [len(text) // CHARS_PER_TOKEN for text in texts])
+            [likely_tokens(text) for text in texts])
 
     def _anyone_for(self, digest: str) -> bool:
         return any(could_go_on(self._places, peer, digest) for peer in self._peers.candidates())
