@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 import pytest
 import trio
-from stream_house import NAME, House, words
+from stream_house import NAME, House
+from stream_provider import words
 
 from node.agent.ports import ThinkResult
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 import trio
-from stream_house import DIGESTS, NAME, House, words
+from stream_house import NAME, House
+from stream_provider import DIGESTS, words
 
 from node.agent.ports import ThinkResult
 
