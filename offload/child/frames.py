@@ -63,6 +63,7 @@ class BlockingPipe:
         self._fd = fd
         self._limit_bytes = limit_bytes
         self._write_lock = threading.Lock()
+        self._splitter = FrameSplitter(limit_bytes)
 
     def write(self, payload: bytes) -> None:
         """Write one frame; blocks while the daemon does not read. Raises BrokenPipeError once the daemon is gone."""
@@ -72,12 +73,11 @@ class BlockingPipe:
                 rest = rest[os.write(self._fd, rest):]
 
     def more_waits(self) -> bool:
-        """Whether something can be read at once, the end too."""
-        return bool(select.select([self._fd], [], [], 0)[0])
+        """Whether something was read already or can be at once, the end too. For the thread that reads."""
+        return bool(self._splitter.pending_bytes or select.select([self._fd], [], [], 0)[0])
 
     def read_all(self) -> Iterator[bytes]:
         """Payloads until the daemon closes its end. Raises FrameTooLarge."""
-        splitter = FrameSplitter(self._limit_bytes)
         while True:
             try:
                 data = os.read(self._fd, _READ_BYTES)
@@ -85,4 +85,4 @@ class BlockingPipe:
                 return
             if not data:
                 return
-            yield from splitter.feed(data)
+            yield from self._splitter.feed(data)

@@ -59,6 +59,14 @@ def test_the_childs_end_knows_whether_more_waits() -> None:
     payloads = pipe.read_all()
     assert next(payloads) == b"one"
     assert not pipe.more_waits()
+    os.write(from_us, join_frame(b"two") + join_frame(b"three") + join_frame(b"four")[:5])      # come in one read
+    assert next(payloads) == b"two"
+    assert pipe.more_waits()
+    assert next(payloads) == b"three"
+    assert pipe.more_waits()        # a part of one
+    os.write(from_us, join_frame(b"four")[5:])
+    assert next(payloads) == b"four"
+    assert not pipe.more_waits()
     os.close(from_us)
     assert pipe.more_waits()
     assert list(payloads) == []
