@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from node.privacy.escapes import unescaped
 from node.privacy.normalise import is_unseen
 from node.privacy.patterns import find_ibans
 from node.privacy.prose_secrets import find_spoken
@@ -82,16 +83,21 @@ _SCHEMES: tuple[tuple[re.Pattern[str], frozenset[int]], ...] = (
 
 
 def find_secrets(text: str) -> list[SecretHit]:
-    """Every hit in order. Positions are of the text after invisible characters were dropped and NFKC applied."""
-    plain = _plain(text)
-    hits = [
+    """Every hit in order. Positions are of the text after unseen characters were dropped and NFKC applied, or of that
+    with its escapes undone."""
+    meant = unescaped(text)
+    hits = _find(_plain(text)) + (_find(_plain(meant.text)) if meant is not None else [])
+    return sorted(set(hits), key=lambda hit: (hit.start, hit.end, hit.kind))
+
+
+def _find(plain: str) -> list[SecretHit]:
+    return [
         *(SecretHit(match.start(), match.end(), kind) for kind, shape in _SHAPED for match in shape.finditer(plain)),
         *_cards(plain),
         *_dense(plain),
         *(SecretHit(start, end, kind) for start, end, kind in find_spoken(plain)),
         *(SecretHit(start, end, "seed phrase") for start, end in find_seed_phrases(plain)),
     ]
-    return sorted(hits, key=lambda hit: (hit.start, hit.end, hit.kind))
 
 
 def _plain(text: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import ahocorasick
 
+from node.privacy.escapes import unescaped
 from node.privacy.near_names import NearNames
 from node.privacy.normalise import Folded, fold, fold_word, squeeze
 from node.privacy.word_names import DATE_CUES, EVERYDAY, KINDS_OF_PLACE, MONTHS, STRONG_CUES, VERBS_AFTER, WEAK_CUES
@@ -91,14 +92,21 @@ class Vault:
         """Every hit, in order of start, overlapping ones merged. Positions are of the original text."""
         if not self._count or not text:
             return []
+        spans = self._spans(text)
+        meant = unescaped(text)
+        if meant is not None:
+            spans += [
+                Hit(meant.starts[hit.start], meant.ends[hit.end - 1], hit.type) for hit in self._spans(meant.text)]
+        return merge(spans, text)
+
+    def _spans(self, text: str) -> list[Hit]:
         folded = fold(text)
-        spans = [
+        return [
             *self._find_words(text, folded),
             *self._find_squeezed(squeeze(folded)),
             *self._find_numbers(text),
             *self._find_near(text, folded),
         ]
-        return merge(spans, text)
 
     # -- building ---------------------------------------------------------------------------------------------------
 
