@@ -18,7 +18,7 @@ from node.errors import KithError, PeerUnreachable
 from node.privacy.carrying import Carried
 from node.privacy.consent import ConsentAsker
 from node.privacy.egress import Egress, EgressClearance, Part
-from node.privacy.labels import public_text
+from node.privacy.labels import owner_text
 from node.privacy.policy import PeerView, Purpose
 from node.store.answers import KeptPiece
 from offload.client import AnswerBroken, ask_peer
@@ -209,7 +209,7 @@ class Legs:
 
 def parts_of(job: ThinkJob) -> tuple[Part, ...]:
     """Everything of a job that would leave: the prompt's parts, then the stop texts."""
-    stops = (Part("stop", public_text(text, source="kith")) for text in job.stop)
+    stops = (Part("stop", owner_text(text)) for text in job.stop)    # words of whoever asks: every net looks at them
     return (*(Part(part.role, part.text) for part in job.parts), *stops)
 
 

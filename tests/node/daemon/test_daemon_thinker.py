@@ -11,8 +11,11 @@ import trio
 from memory_channel import BOB
 from thinker_house import DIE, NAME, house
 
+from node.agent.ports import ThinkJob, ThinkPart
+from node.daemon.legs import parts_of
 from node.daemon.thinker import ThinkFailed
 from node.errors import KithError, ModelMissing, NotPaired, PeerUnreachable, StorageError, UnknownPeer
+from node.privacy.labels import is_own_text, public_text
 from offload.ports import Failed, Queued
 
 
@@ -245,3 +248,18 @@ async def test_negative_control_another_error_of_the_ledger_is_not_hidden(
     with pytest.raises(ExceptionGroup) as raised:
         await home.think()
     assert raised.group_contains(ValueError, match="a bug")
+
+
+async def _unread(text: str) -> bool:
+    return True
+
+
+def test_a_stop_text_is_looked_at_by_every_net() -> None:
+    """It comes from whoever asks; the detectors pass over kith's own texts only (the control)."""
+    job = ThinkJob(
+        "j", "c", (ThinkPart("system", public_text("Be brief.", source="kith"), "instruction"),), _unread,
+        stop=("Zdravka:",))
+    system, stop = parts_of(job)
+    assert is_own_text(system.text)
+    assert not is_own_text(stop.text)
+    assert (stop.role, stop.text.value) == ("stop", "Zdravka:")
