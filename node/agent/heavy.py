@@ -49,7 +49,11 @@ _TEXTS = (
     r"function|script|program|recipe|reply|answer|response|apology|invitation|posts?|tweet|review|article|abstract|"
     r"introduction|"
     r"conclusion|outline|draft|description|joke|riddle|dialogue|translation|headline|slogan|bio|cover\s+letter|"
-    r"thank[ -]you"
+    r"thank[ -]you|greetings?|wish(?:es)?|(?:greeting\s+|post)?cards?|refusals?|rejections?|complaints?|resignation|"
+    r"farewell|eulogy|condolences?|congratulations|announcement|advert(?:isement)?|proposal|bullet\s+points?|caption|"
+    r"motto|lyrics|"
+    r"(?:out[ -]of[ -]office|birthday|thank[ -]?you|condolence|sympathy|get[ -]well|farewell|welcome|wedding|christmas|"
+    r"anniversary|holiday)\s+(?:message|note|lines?)|something\s+(?:\w+\s+)?(?:for|about)"
 )
 _STRONG = re.compile(
     rf"^\s*{_POLITE}(?:summari[sz]e|sum\s+up|give\s+(?:me\s+)?a\s+summary|tl;?dr|rewrite|re-?phrase|reword|"
@@ -109,8 +113,8 @@ _MATERIAL = re.compile(
     r"\b(?:this|that|these|those|the\s+(?:attached|following|above)|attached|following|the)\s+(?:\w+\s+)?"
     r"(?:letter|text|file|document|article|mail|e-?mail|paragraph|page|message|report|sentence|passage|thread|pdf|"
     r"transcript|essay)\b|"
-    r"\b(?:summari[sz]e|translate|rewrite|rephrase|shorten|proof-?read|correct|simplify|explain|improve)\s+(?:this|"
-    r"that|it)\b",
+    r"\b(?:summari[sz]e|translate|rewrite|rephrase|shorten|proof-?read|correct|simplify|explain|improve)\s+(?:(?:this|"
+    r"that|it)\b|(?:all\s+)?(?:of\s+)?my\s+(?:\w+\s+)?(?:notes?|files?|documents?|e-?mails?|mails?|letters?|texts?)\b)",
 )
 _INLINE_CHARS = 25
 _SYSTEM = (

@@ -29,9 +29,10 @@ from node.agent.foreign import Foreign, understand
 from node.agent.gate import Band, Verdict
 from node.agent.heavy import Work, is_language, is_wordwork, lacks_means, needs_material, work_of
 from node.agent.judging import Judging
+from node.agent.material import Material
 from node.agent.open_question import OpenQuestion
 from node.agent.planning import MOST_TOOLS, FreePlan
-from node.agent.ports import Answer, AnswerKind, AskRequest, ThinkJob, ThinkResult
+from node.agent.ports import AUTO, LOCAL, Answer, AnswerKind, AskRequest, ThinkJob, ThinkResult
 from node.agent.readers.people import AddressBook
 from node.agent.recalling import fill_as_before, recall
 from node.agent.rehearsal import Rehearsed
@@ -64,6 +65,7 @@ class Agent:
         self._judging = Judging(parts)
         self._actor = Actor(parts, self.approvals)
         self._reasoner = Reasoner(parts)
+        self._material = Material(parts)
         self._free_plan = FreePlan(parts, self._actor)
         self._open_question = OpenQuestion(
             parts, self._actor, self.approvals, self._reasoner, self._judging)
@@ -215,7 +217,12 @@ class Agent:
         if (skill := self._parts.skills.sure(reading)) and not forbids(text):
             return await self._actor.run_skill(turn, skill, Draft("skill", skill.name, text, reading.now, ""))
         if is_language(text):
-            material = await self._reasoner.material_named(turn, reading)
+            messages = await self._material.messages(turn, reading)
+            if isinstance(messages, Said):
+                return messages
+            if messages:
+                return await self._reasoner.think(_here(turn), text, (messages,))
+            material = await self._material.named(turn, reading)
             return await self._think(turn, reading, material or ())
         ranking, verdict = await self._judging.judge(turn.reader, reading)
         work = work_of(text, has_material=False)
@@ -277,3 +284,10 @@ class Agent:
         draft = Draft("which", "", reading.text, reading.now, "tool", names)
         said = await asked(turn, draft, which([self._judging.ability(name) for name in names]))
         return Said(said.text, replace(said.answer, reason=f"more than one thing could be meant (p {verdict.p:.2f})"))
+
+
+def _here(turn: Turn) -> Turn:
+    """The turn kept on this device, unless the owner named another place: what others wrote is theirs, too."""
+    if turn.request.place != AUTO:
+        return turn
+    return replace(turn, request=replace(turn.request, place=LOCAL))

@@ -1,29 +1,21 @@
 """Giving language work and questions to a model, here or at a peer, with everything it reads labelled.
 
-A note or file that the request names is read by its tool first and goes along as material. Must not know where the job
-runs or how it is guarded.
+What goes along as material was read before (material.py). Must not know where the job runs or how it is guarded.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from node.agent.domains import caution_for, own_words
-from node.agent.events import Status, ToolFinished, ToolStarted
+from node.agent.events import Status
 from node.agent.heavy import answer_label, build_job, is_language, streaming
 from node.agent.ports import Answer, AnswerKind, ThinkJob, ThinkResult
-from node.agent.readers.closed import pick
-from node.agent.readers.numbers import fold
 from node.agent.repetition import RepeatedText
-from node.agent.slots import Reading
-from node.agent.tools.errors import ToolError
-from node.agent.tools.registry import ReadTool, ToolContext
-from node.agent.turn import AgentParts, Said, Turn, living_choices, plain
+from node.agent.turn import AgentParts, Said, Turn, plain
 from node.privacy.labels import Labeled
 
 __all__ = ["Reasoner", "conclude"]
 
-_READERS_OF = {"note_read": ("note", "notes"), "file_read": ("file", "document")}
-"""Tools whose result can be material, and the words that must be said for it."""
 _NOT_MATERIAL = frozenset({"instruction", "history", "request"})
 
 
@@ -79,29 +71,3 @@ class Reasoner:
         domain, caution = caution_for(text, told) or ("", "")
         reason = said.answer.reason if is_language(text) else own_words(said.answer.reason, said.answer.sources)
         return replace(said, answer=replace(said.answer, domain=domain, caution=caution, reason=reason))
-
-    async def material_named(self, turn: Turn, reading: Reading) -> tuple[tuple[str, Labeled], ...] | None:
-        """The note or file that language work names ("summarise the note Roof repair"), read; None when it names
-        none."""
-        if not is_language(reading.text):
-            return None
-        words = set(fold(reading.text).replace(".", " ").replace(",", " ").split())
-        for name, nouns in _READERS_OF.items():
-            tool = self._parts.registry.get(name)
-            if not isinstance(tool, ReadTool) or not words.intersection(nouns):
-                continue
-            slot = tool.spec.required[0]
-            found = pick(reading.text, (await living_choices(tool)).get(slot, ()))
-            if not found or found.others or turn.steps.step(name, found.value):
-                continue
-            turn.used.append(name)
-            await turn.events.emit(ToolStarted(name, {slot: found.value}))
-            try:
-                context = ToolContext(self._parts.clock, turn.reader.locale.zone, turn.request.request_id)
-                answer = await tool.run({slot: found.value}, context)
-            except ToolError as error:
-                await turn.events.emit(ToolFinished(name, False, str(error)))
-                continue
-            await turn.events.emit(ToolFinished(name, True, ""))
-            return ((found.value, answer.text),)
-        return None
