@@ -22,6 +22,7 @@ __all__ = ["Hit", "Vault"]
 
 # In a text, letters or digits with separators that may be a phone number or another long number.
 _NUMBER = re.compile(r"\d(?:[\s().\-/\u2010-\u2015\u00a0\u200b]{0,3}\d){5,24}")
+_TRUNK = re.compile(r"\((0)\)")     # +386 (0)41 ...: dialled at home only, no part of the number
 _SHORTEST_NUMBER = 7        # digits; shorter numbers are dates, years and prices
 _SHORTEST_DIGITS = 4        # of a value that is a number only; also makes a long value safe to find inside a word
 _SHORTEST_PART = 3          # letters of a name part
@@ -155,7 +156,10 @@ class Vault:
         names = [word for word in whole.split() if word not in TITLES]
         if len(names) > 1:
             first, last = names[0], names[-1]
-            for spelling in (f"{last} {first}", f"{first} {last}", f"{first[0]} {last}", f"{last} {first[0]}"):
+            spellings = [f"{last} {first}", f"{first} {last}", f"{first[0]} {last}", f"{last} {first[0]}"]
+            if first not in EVERYDAY and last[0] not in "ai":     # "Dana I think" is no Dana I.
+                spellings.append(f"{first} {last[0]}")
+            for spelling in spellings:
                 self._put_word(spelling, "PERSON", _WHOLE)
         for name in names:
             self._add_part(name, "PERSON", number)
@@ -213,7 +217,9 @@ class Vault:
         if not self._numbers:
             return
         for match in _NUMBER.finditer(text):
-            places = [place for place in range(match.start(), match.end()) if text[place].isdigit()]
+            trunk = {zero.start(1) for zero in _TRUNK.finditer(text, match.start(), match.end())}
+            places = [
+                place for place in range(match.start(), match.end()) if text[place].isdigit() and place not in trunk]
             digits = "".join(str(int(text[place])) for place in places)
             for end in range(len(digits), _SHORTEST_NUMBER - 1, -1):
                 mine = digits[:end].lstrip("0")
@@ -273,6 +279,8 @@ def _spellings(text: str, type_: str) -> set[str]:
     """The folded text; with two letters for a dotted or ringed one (Müller, Mueller); a date as people write it; an
     e-mail address with its signs in words."""
     spellings = {fold_word(text), fold_word(text.translate(_TWO_LETTERS))}
+    if "(0)" in text:
+        spellings.add(fold_word(text.replace("(0)", " ")))
     if type_ == "EMAIL":
         name, at, host = text.rpartition("@")
         if at:
@@ -287,7 +295,10 @@ def _spellings(text: str, type_: str) -> set[str]:
         for number in {f"{day}", f"{day:02d}"}:
             spellings |= {f"{number} {written} {year}" for written in (name, name[:3], f"{month}", f"{month:02d}")}
             spellings |= {f"{written} {number} {year}" for written in (name, name[:3], f"{month}", f"{month:02d}")}
-            spellings |= {f"{number}{ending} {name} {year}" for ending in ("st", "nd", "rd", "th")}
+            spellings |= {f"{number} {written} {year[2:]}" for written in (f"{month}", f"{month:02d}")}
+            spellings |= {f"{written} {number} {year[2:]}" for written in (f"{month}", f"{month:02d}")}
+            spellings |= {f"{number}{ending}{of} {name} {year}" for ending in ("st", "nd", "rd", "th", "")
+                          for of in ("", " of")}
             spellings |= {f"{name} {number}{ending} {year}" for ending in ("st", "nd", "rd", "th")}
     return spellings
 

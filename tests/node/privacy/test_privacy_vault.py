@@ -270,3 +270,33 @@ def test_identifiers_of_an_agent_bench_are_all_found(shared_privacy) -> None:
         for text in (f"send it to {email}.", f"<{email.upper()}>", f"{email};"):
             covered = "".join(text[hit.start : hit.end] for hit in vault.find(text)).lower()
             assert email.lower() in covered
+
+
+MORE = Vault([
+    ("Zdravka Korenjak", "PERSON"), ("Will Ivanov", "PERSON"), ("Dana Ivanov", "PERSON"), ("+386 41 234 567", "PHONE"),
+    ("+43 (0)660 123 45 67", "PHONE"), ("1984-03-15", "DATE"),
+])
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("Zdravka K. called", ["Zdravka K"]),                       # a first name with an initial
+    ("Dana I think so", ["Dana"]),
+    ("will I go", []),
+    ("00386 (0)41/234-567", ["00386 (0)41/234-567"]),           # the trunk zero that is dialled at home only
+    ("386(0)41234567", ["386(0)41234567"]),
+    ("0043 660 123 45 67", ["0043 660 123 45 67"]),             # ... and one in the address book
+    ("0660/1234567", ["0660/1234567"]),
+    ("(0) and 12 more", []),
+    ("on the 15th of March 1984", ["15th of March 1984"]),
+    ("15.3.84", ["15.3.84"]),
+    ("3/15/84", ["3/15/84"]),
+    ("15. 3. 85", []),
+])
+def test_short_forms_of_names_numbers_and_dates(text: str, expected: list[str]) -> None:
+    assert found(text, MORE) == expected
+
+
+def test_without_the_rule_a_trunk_zero_hides_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The negative control."""
+    monkeypatch.setattr("node.privacy.vault._TRUNK", re.compile(r"(?!)()"))
+    assert found("00386 (0)41/234-567", MORE) == []
