@@ -38,7 +38,7 @@ AFTERWARDS_S = 0.7
 PARTS = ("streams", "serial", "turns")
 QUICK, FULL = True, False
 LOAD = {QUICK: {"rounds": 2, "tokens": 32, "serial": 2, "turns": 1, "history": 24},
-        FULL: {"rounds": 15, "tokens": 48, "serial": 5, "turns": 4, "history": HISTORY_SENTENCES}}
+        FULL: {"rounds": 15, "tokens": 48, "serial": 5, "turns": 6, "history": HISTORY_SENTENCES}}
 SERIAL = """
 import json, sys, time
 from llama_cpp import Llama

@@ -72,14 +72,16 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class HostLimits:
-    """What one worker gets: context cells for all its answers together, answers at once, answers waiting, threads, and
-    layers on a graphics card (AUTOMATIC: as many as fit there)."""
+    """What one worker gets: context cells for all its answers together, answers at once, answers waiting, threads,
+    layers on a graphics card (AUTOMATIC: as many as fit there), and private memory (0: what the model turns out to
+    need; with less than that it can't be loaded, or dies when more of it is wanted)."""
 
     context_tokens: int = 4096
     slots: int = 4
     queue_limit: int = 16
     threads: int = 2
     gpu_layers: int = AUTOMATIC
+    memory_bytes: int = 0
     idle_stop_s: float = math.inf
 
 
@@ -255,7 +257,7 @@ class ModelHost:
             slots=self.limits.slots, queue_limit=self.limits.queue_limit, threads=self.threads,
             extra_buffers=self._fast, cache_folder=self._keys.folder, cache_limit_bytes=self._keys.limit_bytes,
             adapters=[AdapterFile(one.digest, str(one.path)) for one in self.adapters if one.path.is_file()],
-            gpu_layers=self.limits.gpu_layers))
+            gpu_layers=self.limits.gpu_layers, memory_bytes=self.limits.memory_bytes))
 
     def became_ready(self, payload: bytes) -> None:
         """Take note of the box and the model's facts, or of why it can't be loaded."""

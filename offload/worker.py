@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from offload.child.box import enter_box, limit_memory, limit_resources, runtime_paths, tie_to_parent
+from offload.child.box import enter_box, limit_memory, limit_resources, private_bytes, runtime_paths, tie_to_parent
 from offload.child.boxprobe import probe_box
 from offload.child.frames import BlockingPipe
 from offload.engine.adapters import Adapters
@@ -66,6 +66,9 @@ _BROKEN_ORDER = 70
 _MACHINE_FACTS = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/sys/devices/system")
 # A generous bound per context token until the model is open and its real need is known.
 _WORST_CACHE_BYTES = 384 * 1024
+# The exact lane, texts to embed and tokens to score have contexts of their own, opened when they are first wanted.
+_MORE_CONTEXTS = 3
+_WORST_CONTEXT_BYTES = 2 * 1024**3      # what one takes besides its cells
 # Remembered beside the answers at work: only names for cells, unless each sequence has a state of its own in memory.
 _KEPT_SEQUENCES = 24
 _KEPT_STATES = 4
@@ -89,7 +92,9 @@ def _serve(pipe: BlockingPipe, orders: Iterator[bytes], setup: Serve, layers: di
     file_bytes = os.path.getsize(setup.model_path)
     adapter_paths = tuple(adapter.path for adapter in setup.adapters)
     adapter_bytes = sum(os.path.getsize(path) for path in adapter_paths)
-    most_bytes = 2 * file_bytes + adapter_bytes + _GIB + setup.context_tokens * _WORST_CACHE_BYTES
+    most_bytes = setup.memory_bytes or (
+        2 * file_bytes + adapter_bytes + _GIB + setup.context_tokens * _WORST_CACHE_BYTES
+        + (1 + _MORE_CONTEXTS) * _WORST_CONTEXT_BYTES)
     gpu = choose_gpu(setup, file_bytes)
     layers["memory_limit"] = limit_memory(most_bytes) if not gpu.nodes else "off: a driver maps more than it uses"
     layers |= enter_box(
@@ -100,12 +105,16 @@ def _serve(pipe: BlockingPipe, orders: Iterator[bytes], setup: Serve, layers: di
 
     model, gpu = open_model(setup, gpu)
     wanted = min(setup.context_tokens, model.trained_context_tokens or setup.context_tokens)
-    if not gpu.nodes:
-        layers["memory_limit"] = limit_memory(
-            min(most_bytes, file_bytes + adapter_bytes + 2 * model.cache_bytes(wanted) + _GIB))
     kept = _KEPT_STATES if model.keeps_state_per_sequence else _KEPT_SEQUENCES
+    before_bytes = private_bytes()
     context = Context(model, context_tokens=wanted, sequences=setup.slots + kept, threads=setup.threads)
     context.warm_up()
+    now_bytes = private_bytes()
+    if before_bytes and not gpu.nodes and not setup.memory_bytes:
+        # What a context takes besides its cells depends on the model's graph (0.2 GiB for SmolLM2, 0.9 for Qwen3.5-0.8B
+        # with its 248,320 words), and too little is an abort and no error: so it is measured.
+        layers["memory_limit"] = limit_memory(min(
+            most_bytes, now_bytes + _MORE_CONTEXTS * (now_bytes - before_bytes) + adapter_bytes + _GIB))
     reader = PromptReader(model)
     lanes = _Lanes(setup, model, context)
     pipe.write(encode(Ready(

@@ -27,7 +27,8 @@ class Serve(msgspec.Struct, frozen=True, tag="serve", kw_only=True):
     """Opening: load this model and answer.
 
     cache_folder is the only writable path, empty for none; its files may take cache_limit_bytes. adapters: those that
-    requests may name, by digest; each is loaded when one does.
+    requests may name, by digest; each is loaded when one does. memory_bytes: most private memory, 0 for what the model
+    turns out to need.
     """
 
     model_path: str
@@ -41,6 +42,7 @@ class Serve(msgspec.Struct, frozen=True, tag="serve", kw_only=True):
     cache_limit_bytes: int = 0
     adapters: list[AdapterFile] = []
     gpu_layers: int = -1
+    memory_bytes: int = 0
 
 
 class Convert(msgspec.Struct, frozen=True, tag="convert"):

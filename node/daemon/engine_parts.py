@@ -79,7 +79,8 @@ def build_engine(
         model_folders,
         cache_dir=paths.state_dir, default_model=settings.default or None,
         limits=HostLimits(
-            context_tokens=settings.context_tokens, gpu_layers=settings.gpu_layers, idle_stop_s=MODEL_IDLE_S),
+            context_tokens=settings.context_tokens, gpu_layers=settings.gpu_layers, idle_stop_s=MODEL_IDLE_S,
+            memory_bytes=settings.memory_mb * 1024 * 1024),
         threads=settings.threads or None, most_loaded=MOST_LOADED_MODELS,
         vault=KvVault(paths.kv_dir, engine_key(paths, identity, entropy), entropy.bytes),
     )

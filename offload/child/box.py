@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from offload.child.syscalls import deny_syscalls
 
-__all__ = ["HELD", "enter_box", "limit_memory", "limit_resources", "runtime_paths", "tie_to_parent"]
+__all__ = ["HELD", "enter_box", "limit_memory", "limit_resources", "private_bytes", "runtime_paths", "tie_to_parent"]
 
 HELD = "held"
 
@@ -90,6 +90,15 @@ def limit_memory(data_bytes: int) -> str:
     except (OSError, ValueError) as error:
         return f"missing: {error}"
     return HELD
+
+
+def private_bytes() -> int:
+    """What counts against limit_memory at this moment (VmData of proc(5)); 0 where the kernel does not say."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            return next((int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:")), 0)
+    except OSError:
+        return 0
 
 
 def enter_box(*, read: Sequence[str] = (), write: Sequence[str] = ()) -> dict[str, str]:

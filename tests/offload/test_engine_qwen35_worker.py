@@ -2,6 +2,7 @@
 one. Its words mean nothing; the shape of its calls and thoughts, and what its memory keeps, must be right."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from offload.model_host import HostLimits
 from offload.ports import (
     ChatPrompt,
     Event,
+    Failed,
     Finished,
     GenerateRequest,
     Message,
@@ -115,6 +117,29 @@ async def test_calls_thoughts_and_the_memory_of_a_hybrid_model(folder: Path) -> 
         events = await collect(engine, ask(TALK, tool_choice="required", thinking_tokens=12))
         assert call_of(events).faults == ()
         assert any(event.thought for event in events if isinstance(event, Piece))
+
+
+async def test_each_context_of_a_hybrid_model_fits_into_its_memory_limit(folder: Path) -> None:
+    """Its graph takes half a gigabyte however small its weights are: the exact lane and side work need as much each."""
+    async with running_engine([folder], limits=LIMITS) as engine:
+        whole = await collect(engine, asked("Why?", lane="exact", max_tokens=24))
+        ids = [token for event in whole if isinstance(event, Piece) for token in event.token_ids]
+        assert len(ids) == 24
+        rest = await collect(
+            engine, asked("Why?", lane="exact", max_tokens=12, token_ids_so_far=tuple(ids[:12]), text_so_far=""))
+        assert [token for event in rest if isinstance(event, Piece) for token in event.token_ids][-12:] == ids[12:]
+        assert len(await engine.embed(["some text", "more of it"])) == 2
+        chosen, best = await engine.score(asked("Why?"), ids[:3])
+        assert len(chosen) == len(best) == 3
+        health = await engine.health()
+        assert (health.restarts, health.box["memory_limit"]) == (0, "held")
+
+
+async def test_a_memory_limit_that_is_too_small_for_the_model_ends_in_words(folder: Path) -> None:
+    limits = replace(LIMITS, memory_bytes=200 * 1024 * 1024)
+    async with running_engine([folder], limits=limits) as engine:
+        (*_, failed) = await collect(engine, asked("Why?"))
+        assert isinstance(failed, Failed)
 
 
 async def test_added_to_the_shelf_it_is_shown_for_what_it_is(folder: Path, tmp_path: Path) -> None:
