@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from node.agent.ports import Span
 from node.agent.readers.numbers import LARGE_NUMBER, NUMBER, ORDINAL, fold, large_number, number, ordinal
 
-__all__ = ["Conversion", "Expression", "conversion", "convert", "evaluate", "expression"]
+__all__ = ["Conversion", "Expression", "conversion", "convert", "evaluate", "exact", "expression", "in_digits"]
 
 _POWER_LIMIT = 64
 _VALUE_LIMIT = 1e18
@@ -71,7 +71,7 @@ class Expression:
 
 def expression(text: str) -> Expression | None:
     """The first arithmetic expression with at least one operation in text, or None."""
-    found = _expression(_RESUMED.sub(lambda m: " " * len(m.group()), _large_in_digits(fold(text))))
+    found = _expression(_RESUMED.sub(lambda m: " " * len(m.group()), in_digits(fold(text))))
     if found is None:
         return None
     rest = _REST_OF_WORD.match(text, found.said.end)
@@ -89,7 +89,7 @@ def _expression(low: str) -> Expression | None:
         return Expression(Span(*match.span()), f"{_said(match, 'a')} * {_said(match, 'b')}")
     if match := _OFF_FIRST.search(low):
         base, share = number(match.group("of")), number(match.group("p"))
-        return Expression(Span(*match.span()), f"{_exact(base)} * (1 - {_exact(share)} / 100)")
+        return Expression(Span(*match.span()), f"{exact(base)} * (1 - {exact(share)} / 100)")
     if _SPLIT.search(low) and (heads := _HEADS.search(low)):
         numbers = re.finditer(rf"(?<![\w.]){NUMBER}(?!\w)", low)
         sums = [one for one in numbers if not heads.start() <= one.start() < heads.end()]
@@ -97,14 +97,14 @@ def _expression(low: str) -> Expression | None:
         if len(sums) == 1:
             ends = [heads.start(), heads.end(), *sums[0].span()]
             count = number(heads.group("n") or heads.group("m"))
-            return Expression(Span(min(ends), max(ends)), f"{_exact(number(sums[0].group()))} / {_exact(count)}")
+            return Expression(Span(min(ends), max(ends)), f"{exact(number(sums[0].group()))} / {exact(count)}")
     if match := _AVERAGE.search(low):
-        parts = [f"{_exact(number(one.group()))}" for one in re.finditer(rf"\b{NUMBER}\b", match.group("list"))]
+        parts = [f"{exact(number(one.group()))}" for one in re.finditer(rf"\b{NUMBER}\b", match.group("list"))]
         if len(parts) > 1:
             return Expression(Span(*match.span()), f"({' + '.join(parts)}) / {len(parts)}")
     if match := _MORE.search(low):
         share, base = number(match.group("p") or match.group("q")), number(match.group("of") or match.group("on"))
-        return Expression(Span(*match.span()), f"{_exact(base)} * (1 + {_exact(share)} / 100)")
+        return Expression(Span(*match.span()), f"{exact(base)} * (1 + {exact(share)} / 100)")
     if match := _DIVIDE.search(low):
         return Expression(Span(*match.span()), f"{_said(match, 'a')} / {_said(match, 'b')}")
     if match := _MULTIPLY.search(low):
@@ -132,7 +132,7 @@ def _expression(low: str) -> Expression | None:
     rewritten = re.sub(
         rf"(?<![\w.])({NUMBER})(?![\w]"
         rf")",
-        lambda m: f"{_exact(number(m.group()))}" if m.group()[0].isalpha() else m.group(),
+        lambda m: f"{exact(number(m.group()))}" if m.group()[0].isalpha() else m.group(),
         rewritten,
     )
     runs = [m.group().strip() for m in _RUN.finditer(rewritten)]
@@ -154,10 +154,10 @@ def _expression(low: str) -> Expression | None:
 
 
 def _said(match: re.Match[str], name: str) -> str:
-    return _exact(number(match.group(name)))
+    return exact(number(match.group(name)))
 
 
-def _exact(value: float) -> str:
+def exact(value: float) -> str:
     """A number as it was said, however long."""
     return f"{value:.0f}" if value == int(value) else repr(value)
 
@@ -311,7 +311,7 @@ def _counted(said: re.Match[str]) -> float:
     return 1.0 if said.group("n") in {"a", "an"} else number(said.group("n"))
 
 
-def _large_in_digits(low: str) -> str:
+def in_digits(low: str) -> str:
     """Number words of a hundred and more as digits, every other character where it was."""
     low = _THOUSANDS.sub(lambda m: m.group().replace(",", "").ljust(len(m.group())), low)
     return re.sub(rf"\b{LARGE_NUMBER}\b", lambda m: f"{large_number(m.group()):d}".ljust(len(m.group())), low)
@@ -319,7 +319,7 @@ def _large_in_digits(low: str) -> str:
 
 def conversion(text: str) -> Conversion:
     """What text says about converting: the amount with its unit, and the unit wanted."""
-    low = _large_in_digits(fold(text))
+    low = in_digits(fold(text))
     times_meant = _ASKS_UNITS.search(low) is not None
     amount: tuple[str, Span] | None = None
     source: tuple[str, Span] | None = None

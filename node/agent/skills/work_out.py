@@ -6,6 +6,7 @@ Taken only when nothing but the sum or the conversion is asked. Must not know mo
 import re
 
 from node.agent.readers.quantities import conversion, convert, evaluate, expression
+from node.agent.readers.shares import numbers_used, sharing
 from node.agent.skills.registry import SkillCall, SkillOutcome, SkillSay
 from node.agent.slots import Reading
 from node.privacy.labels import Confidentiality, Integrity, Labeled
@@ -15,9 +16,11 @@ __all__ = ["WorkOut"]
 _ROUND = re.compile(
     r"\b(?:what\s+is|what[’']?s|how\s+much|how\s+many|is|are|does|make|equals?|calculate|compute|work\s+out|"
     r"evaluate|solve|convert|"
-    r"tell\s+me|please|can|could|you|the|result|sum|of|in|into|to|there|a|an|and|add|kith)\b|[\s?.=!,:]+",
+    r"tell\s+me|please|can|could|you|the|result|sum|of|in|into|to|there|a|an|and|add|up|kith|total|altogether|together)\b|"
+    r"[\s?.=!,:]+",
     re.IGNORECASE,
 )
+_CURRENCIES = (r"€|\beuros?\b|\beur\b", r"\$|\bdollars?\b|\busd\b", r"£|\bpounds\b|\bgbp\b", r"\bfrancs?\b|\bchf\b")
 
 
 class WorkOut:
@@ -26,7 +29,7 @@ class WorkOut:
     name = "work_out"
     description = "Work out sums and convert units"
     claims: tuple[str, ...] = ()
-    examples = ("what is 15% of 80?", "3 miles in km")
+    examples = ("what is 15% of 80?", "3 miles in km", "split 86.40 between 4 people")
     cues: tuple[str, ...] = ()
 
     def takes(self, tool: str, reading: Reading) -> bool:
@@ -55,8 +58,16 @@ def _answer(text: str) -> str | None:
         result = convert(float(said.amount[0]), said.source[0], said.target[0])
         if result is not None and _nothing_else(text, [(span.start, span.end) for span in spans]):
             return f"{said.amount[0]} {said.source[0]} = {result:.6g} {said.target[0]}"
+    if sum(re.search(words, text, re.IGNORECASE) is not None for words in _CURRENCIES) > 1:
+        return None         # nothing here knows what a dollar is worth
+    shared = sharing(text)
+    if shared and (value := evaluate(shared)) is not None:
+        return f"{shared} = {value:.12g}"
+    text = re.sub("|".join(_CURRENCIES), lambda match: " " * len(match.group()), text, flags=re.IGNORECASE)
     found = expression(text)
     if found is None or not _nothing_else(text, [(found.said.start, found.said.end)]):
+        return None
+    if not numbers_used(found.said.of(text), found.code):
         return None
     value = evaluate(found.code)
     return None if value is None else f"{re.sub(' +', ' ', found.code)} = {value:.12g}"
