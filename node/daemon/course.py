@@ -233,9 +233,23 @@ class Course:
                 self._kept_here.add(peer_id)      # it was not to be: as if nothing had happened
                 self._tried, self._barred, self._only_here = tried, barred, only_here
             except LocalFailure as failure:
+                if self._fits_elsewhere(model, failure):
+                    return None
                 if not (failure.code == "lane_unsupported" and self._answer.has_begun and self._answer.exact):
                     raise ThinkFailed(str(failure), hint=failure.hint or None) from failure
                 self._answer.exact = False
+
+    def _fits_elsewhere(self, model: ModelInfo, failure: LocalFailure) -> bool:
+        """Whether a prompt that is longer than was thought, and too long for this device, fits at a peer."""
+        if failure.code != "prompt_too_long" or self._answer.has_begun:
+            return False
+        longer = replace(self._needs, prompt_tokens=max(self._needs.prompt_tokens, model.context_tokens))
+        if choose(longer, LocalView("", None), self._candidates(), mode=self._at.mode()).where != "peer":
+            return False
+        self._needs = longer
+        self._answer.drop_leg()
+        self._tried.append(f"too long for the model of {self._at.node_name}")
+        return True
 
     async def _prepare(self, model: ModelInfo) -> Carried | None:
         """The masked form, when a machine of the owner is away that could go on with this model's answer later."""

@@ -4,12 +4,13 @@ Real guard, real drivers on both sides over streams in memory; engines play scri
 reached it, and it must never be a name.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import trio
 from memory_channel import BOB
-from thinker_house import DIE, NAME, house
+from thinker_house import DIE, DIGEST, MODEL, NAME, house
 
 from node.agent.ports import ThinkJob, ThinkPart
 from node.daemon.legs import parts_of
@@ -17,6 +18,7 @@ from node.daemon.thinker import ThinkFailed
 from node.errors import KithError, ModelMissing, NotPaired, PeerUnreachable, StorageError, UnknownPeer
 from node.privacy.labels import is_own_text, public_text
 from offload.ports import Failed, Queued
+from offload.router import Offer
 
 
 async def test_a_peer_gets_placeholders_and_the_owner_reads_names(autojump_clock: object) -> None:
@@ -121,6 +123,26 @@ async def test_a_local_engine_that_fails_says_why(autojump_clock: object) -> Non
     with pytest.raises(ThinkFailed, match="The worker died twice") as failed:
         await home.think(place="local")
     assert failed.value.hint == "See: kith logs"
+
+
+@pytest.mark.parametrize("room", [8192, 2048])
+async def test_a_prompt_that_turns_out_too_long_for_here_goes_to_a_peer_where_it_fits(
+    room: int, autojump_clock: object,
+) -> None:
+    """It was thought to fit, the engine counted; the peer came back meanwhile. One with no more room is not asked."""
+    home = await house("Dear [PERSON_1].", here=(Failed("prompt_too_long", "The prompt is too long.", "Shorten it"),))
+    peer = replace(home.peers.candidates()[0], models=(Offer("smollm2", DIGEST, room),))
+    home.peers.candidates = lambda: (replace(peer, connected=bool(home.here.requests)),)    # type: ignore[method-assign]
+    if room > MODEL.context_tokens:
+        result = await home.think()
+        assert (result.text, result.ran_on, result.peer_id) == (f"Dear {NAME}.", "home-pc", BOB)
+        assert result.reason == "too long for the model of phone; heavy work, and home-pc is reachable"
+    else:
+        with pytest.raises(ThinkFailed, match="too long") as failure:
+            await home.think()
+        assert failure.value.hint == "Shorten it"
+        assert home.there.requests == []
+    assert len(home.here.requests) == 1
 
 
 async def test_the_place_in_the_own_queue_is_told_with_when_it_may_be_its_turn(autojump_clock: object) -> None:
