@@ -56,6 +56,10 @@ class JoinedEngine:
         """How many tokens this prompt takes. Raises EngineError."""
         return await (await self._engine_of(model)).count_tokens(prompt, model=model)
 
+    async def embed(self, texts: Sequence[str], *, model: str | None = None) -> list[list[float]]:
+        """A vector for each text by a model of this device, the text goes nowhere else. Raises EngineError."""
+        return await self._local.embed(texts, model=model)
+
     async def score(self, request: GenerateRequest, token_ids: Sequence[int]) -> tuple[list[float], list[float]]:
         """Log-probabilities of tokens by a model of this device. Raises EngineError."""
         return await self._local.score(request, token_ids)

@@ -26,6 +26,9 @@ class Fixed:
     async def count_tokens(self, prompt, *, model=None):
         return len(self.name)
 
+    async def embed(self, texts, *, model=None):
+        return [[float(len(self.name)), float(len(text))] for text in texts]
+
     async def health(self):
         models = await self.models()
         first = models[0] if models else None
@@ -49,6 +52,11 @@ async def test_each_name_goes_to_its_engine():
     assert asked == {None: "here", "small": "here", "big": "there", "digest of big": "there", "nobody's": "here"}
     assert await joined.count_tokens(TextPrompt("x"), model="big") == len("there")
     assert (await joined.health()).detail == "here"
+
+
+async def test_texts_become_vectors_on_this_device_only():
+    joined = JoinedEngine(Fixed("here", "small"), Fixed("elsewhere", "big"), default_model="big")
+    assert await joined.embed(["ab", "abc"]) == [[4.0, 2.0], [4.0, 3.0]]
 
 
 async def test_the_owner_may_choose_the_upstream_model_as_default():
