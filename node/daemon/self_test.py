@@ -184,19 +184,17 @@ async def _drain(far: StreamEnd) -> bytes:
 
 def search(data: bytes, value: str) -> bool:
     """Whether the value stands in the bytes: as it is, in another case, without separators, reversed or encoded."""
-    folded = data.lower()
-    squeezed = bytes(byte for byte in folded if chr(byte).isalnum())
-    plain = value.lower().encode()
-    bare = "".join(char for char in value.lower() if char.isalnum()).encode()
+    text, plain = data.decode(errors="replace").casefold(), value.casefold()
+    squeezed, bare = ("".join(filter(str.isalnum, one)) for one in (text, plain))
     forms = [
-        plain, plain[::-1], unicodedata.normalize("NFD", value.lower()).encode(), plain.hex().encode(),
-        value.encode().hex().encode(),
-        urllib.parse.quote(value).lower().encode(), json.dumps(value).strip('"').lower().encode(),
-        value.lower().encode("utf-16-le"),
+        plain, value[::-1].casefold(), unicodedata.normalize("NFD", plain), value.encode().hex(),
+        value.lower().encode().hex(), urllib.parse.quote(value).casefold(), json.dumps(value).strip('"').casefold(),
     ]
-    if any(form in folded for form in forms) or (len(bare) >= 5 and bare in squeezed):
+    if any(form in text for form in forms) or (len(bare) >= 5 and bare in squeezed):
         return True
-    return any(form in data for raw in (value.encode(), plain) for form in _base64_forms(raw))
+    if value.encode("utf-16-le").lower() in data.lower():
+        return True
+    return any(form in data for raw in (value.encode(), value.lower().encode()) for form in _base64_forms(raw))
 
 
 def _base64_forms(raw: bytes) -> list[bytes]:
