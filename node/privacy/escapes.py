@@ -8,16 +8,21 @@ searched for.
 import html
 import html.entities
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 __all__ = ["Unescaped", "unescaped"]
 
 _ESCAPE = re.compile(
-    r"(?P<percent>(?:%[0-9A-Fa-f]{2}){1,64})"
-    r"|(?P<entity>&(?:\#\d{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,23});)"
-    r"|(?P<backslash>(?:\\u[0-9A-Fa-f]{4}){1,64}|\\x[0-9A-Fa-f]{2})"
-    r"|(?P<quoted>(?:=[89A-F][0-9A-F]){2,64})",      # RFC 2045, only letters that are not ASCII: "x=20" is no escape
+    r"(?P<percent>(?:%[0-9A-Fa-f]{2})+)"
+    r"|(?P<entity>&(?:\#\d{1,7};?|\#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z][A-Za-z0-9]{1,23};))"     # numbers end by themselves
+    r"|(?P<units>(?:\\u[0-9A-Fa-f]{4})+)"
+    r"|(?P<byte>\\x[0-9A-Fa-f]{2})"
+    r"|(?P<quoted>(?:=[89A-F][0-9A-F]){2,})",      # RFC 2045, only letters that are not ASCII: "x=20" is no escape
 )
+
+_OCTET, _UNIT = len("%41"), len("\\u0041")
+_LAST_OF_ONE_UNIT = 0xFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,34 +41,42 @@ def unescaped(text: str) -> Unescaped | None:
     ends: list[int] = []
     at = 0
     for match in _ESCAPE.finditer(text):
-        meant = _meant(match)
-        if meant is None:
-            continue
-        plain = range(at, match.start())
-        out += (text[at : match.start()], meant)
-        starts += [*plain, *([match.start()] * len(meant))]
-        ends += [*(place + 1 for place in plain), *([match.end()] * len(meant))]
-        at = match.end()
+        for meant, begin, end in _meant(match):
+            plain = range(at, begin)
+            out += (text[at:begin], meant)
+            starts += [*plain, *([begin] * len(meant))]
+            ends += [*(place + 1 for place in plain), *([end] * len(meant))]
+            at = end
     if not at:
         return None
     rest = range(at, len(text))
     return Unescaped("".join((*out, text[at:])), [*starts, *rest], [*ends, *(place + 1 for place in rest)])
 
 
-def _meant(match: "re.Match[str]") -> str | None:
-    escape = match[0]
-    try:
-        match match.lastgroup:
-            case "entity" if escape[1] == "#":
-                meant = html.unescape(escape)
-            case "entity":
-                meant = html.entities.html5.get(escape[1:], escape)
-            case "backslash" if escape[1] == "x":
-                meant = bytes.fromhex(escape[2:]).decode("latin-1")
-            case "backslash":
-                meant = bytes.fromhex(escape.replace("\\u", "")).decode("utf-16-be")
-            case _:
-                meant = bytes.fromhex(re.sub("[%=]", "", escape)).decode()
-    except UnicodeDecodeError:
-        return None
-    return meant if meant != escape else None
+def _meant(match: "re.Match[str]") -> Iterator[tuple[str, int, int]]:
+    """What is meant, each with its (start, end): a run in pieces, so that one bad byte in it hides none of the rest."""
+    escape, start = match[0], match.start()
+    match match.lastgroup:
+        case "entity":
+            meant = html.unescape(escape) if escape[1] == "#" else html.entities.html5.get(escape[1:], escape)
+            if meant != escape:
+                yield meant, start, match.end()
+        case "byte":
+            yield bytes.fromhex(escape[2:]).decode("latin-1"), start, match.end()
+        case "units":
+            for char in bytes.fromhex(escape.replace("\\u", "")).decode("utf-16-be", "surrogatepass"):
+                end = start + (_UNIT if ord(char) <= _LAST_OF_ONE_UNIT else 2 * _UNIT)
+                if not _is_surrogate(char):
+                    yield char, start, end
+                start = end
+        case _:
+            for char in bytes.fromhex(re.sub("[%=]", "", escape)).decode("utf-8", "surrogateescape"):
+                end = start + _OCTET * len(char.encode("utf-8", "surrogateescape"))
+                if not _is_surrogate(char):
+                    yield char, start, end
+                start = end
+
+
+def _is_surrogate(char: str) -> bool:
+    """Half a character, or how Python writes a byte that is part of none."""
+    return "\ud800" <= char <= "\udfff"

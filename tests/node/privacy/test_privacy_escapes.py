@@ -61,6 +61,29 @@ async def test_an_escaped_password_stays_here(how: str) -> None:
         await guard.clear(Part("user", owner_text(ESCAPES[how]("my password is hunter2-blue"))))
 
 
+@pytest.mark.parametrize("asked", [
+    "%20{url}, " + "%D0%B5" * 60,           # a run that is longer than any chunk, its letters at odd places
+    "%D0%B5" * 60 + "%2C{url}",
+    "%ff{url}%C4", "{url}%ff%20", "%C4{url}",
+    "\\ud83d{json}", "{json}\\ud83d\\u0020", "\\ude00{json}" + "\\u0435" * 80,
+    "=C4{mail}=FF",
+    "&#383;{html} &#83",
+])
+async def test_nothing_beside_it_in_a_run_of_escapes_hides_a_name(asked: str) -> None:
+    name = "Иван Петров"
+    guard = await guard_bench([(name, "PERSON")])
+    text = "see " + asked.format(
+        url=ESCAPES["url, every byte"](name), json=ESCAPES["json, every character"](name),
+        mail=ESCAPES["url, every byte"](name).replace("%20", " ").replace("%", "="),
+        html="".join(f"&#{ord(char)}" for char in name),
+    )
+    clearance = await guard.clear(Part("user", owner_text(text)))
+    meant = unescaped(clearance.texts[0])
+    assert "[PERSON_1]" in clearance.texts[0]
+    assert "Петров" not in (meant.text if meant else "")
+    assert clearance.restore(clearance.texts[0]) == text
+
+
 async def test_without_it_they_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control."""
     for module in (vault, patterns, secrets):
@@ -73,7 +96,8 @@ async def test_without_it_they_leave(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "100% of it", "x=20", "a=C4", "AT&T; and R&D", "&nothing;", "C:\\users\\ana", "%C4%", "50%ff", "\\u12", "a = b", "",
+    "100% of it", "x=20", "a=C4", "AT&T; and R&D", "&nothing;", "C:\\users\\ana", "%C4%", "50%ff", "\\u12", "\\ud83d",
+    "%C4%C4", "a = b", "",
 ])
 def test_what_only_looks_like_an_escape_stays(text: str) -> None:
     meant = unescaped(text)
