@@ -285,7 +285,9 @@ def build_parts(
     deliverer = Deliverer(
         database, egress, lambda peer_id: networking.open_channel(peer_id, MAIL), roster.view, clock
     )
-    outbox = Outbox(database, egress, clock, entropy, keep=timedelta(days=settings.mail.keep_days), expiry=dates)
+    outbox = Outbox(
+        database, egress, clock, entropy, keep=timedelta(days=settings.mail.keep_days), expiry=dates,
+        latest=dates.latest)
     messages = Messages(database, outbox, deliverer, roster, desk, clock)
     def keep_learning(on: bool) -> None:
         set_value(paths.config_file, "agent.learn", "true" if on else "false")

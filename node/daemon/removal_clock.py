@@ -46,6 +46,7 @@ class RemovalClock:
         self._slept_s = slept_s
         self._seen_ms = 0
         self._seen_at_s = self._begun_s = self._steady_s()
+        self._latest_ms, self._latest_at_s = 0, self._begun_s
         self._doubted = False
 
     def monotonic_s(self) -> float:
@@ -55,6 +56,15 @@ class RemovalClock:
     def now(self) -> datetime:
         """The present instant, or as much of it as is borne out."""
         return from_ms(min(self._look(), to_ms(self._clock.now())))
+
+    def latest(self) -> datetime:
+        """The latest that the present can be, by the machine's clock or by what was borne out in this life: a wait counted
+        from here is not over already when a clock that was behind is put right.
+        """
+        steady_s = self._steady_s()
+        kept_ms = self._latest_ms + int((steady_s - self._latest_at_s) * 1000)
+        self._latest_ms, self._latest_at_s = max(kept_ms, self._look()), steady_s
+        return from_ms(max(self._latest_ms, to_ms(self._clock.now())))
 
     def doubt(self) -> str:
         """Why nothing is removed now, in words; empty when the date is borne out."""
@@ -72,6 +82,7 @@ class RemovalClock:
         kept = await self._database.read(settings.get, KEY)
         self._seen_ms = int(kept) if kept is not None else to_ms(self._clock.now())
         self._seen_at_s = self._begun_s = self._steady_s()
+        self._latest_ms, self._latest_at_s = self._seen_ms, self._seen_at_s
         if doubt := self.doubt():
             log.warning("%s", doubt)
         await self._try_to_keep()

@@ -4,7 +4,8 @@ From then on it survives any crash and is delivered when the peer is there. Must
 """
 
 import logging
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 from node.clock import Clock, Entropy, new_id, to_ms
@@ -35,15 +36,17 @@ class Outbox:
 
     def __init__(
         self, database: Database, egress: Egress, clock: Clock, entropy: Entropy, *, keep: timedelta = KEEP,
-        expiry: Clock | None = None,
+        expiry: Clock | None = None, latest: Callable[[], datetime] | None = None,
     ) -> None:
-        """keep: how long an undelivered message waits. expiry: the time by which it expires; None: the clock's."""
+        """keep: how long an undelivered message waits, from the latest that the present can be. expiry: the time by
+        which it expires. None: the clock's."""
         self._database = database
         self._egress = egress
         self._clock = clock
         self._entropy = entropy
         self._keep = keep
         self._expiry = expiry or clock
+        self._latest = latest or clock.now
 
     async def put(
         self, peer: PeerView, body: str, ask: ConsentAsker, *, message_id: str | None = None, owners_words: bool = True,
@@ -64,7 +67,7 @@ class Outbox:
         message_id = message_id or new_id(self._entropy)
         text = owner_text(body) if owners_words else Labeled(body, Confidentiality.PUBLIC, Integrity.LOCAL, "agent")
         now_ms = to_ms(self._clock.now())
-        expires_ms = now_ms + self._keep // timedelta(milliseconds=1)
+        expires_ms = to_ms(self._latest()) + self._keep // timedelta(milliseconds=1)
 
         def enqueue(tx: Any) -> None:
             mail.enqueue(

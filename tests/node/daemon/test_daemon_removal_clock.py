@@ -262,3 +262,40 @@ async def test_months_ahead_for_a_while_costs_nothing(machine: Machine, guarded:
         await dates.confirm()
         await data.tidy()
         assert await data.gone() == (2, 1, 1, 1)
+
+
+@pytest.mark.parametrize("behind", [timedelta(days=20 * 365), MONTHS, timedelta(days=20)])
+@pytest.mark.parametrize("guarded", [True, False])
+async def test_a_message_written_while_the_clock_is_behind_waits_its_whole_time(
+    machine: Machine, behind: timedelta, guarded: bool,
+) -> None:
+    """A machine without a battery for its clock, before it has a network. By its own clock it costs the message."""
+    await machine.life()
+    machine.jump(-behind)
+    dates = await machine.life()
+    guard = await guard_bench(rows=StoredLedgerRows(machine.database))
+    outbox = Outbox(
+        machine.database, guard.egress, machine.clock, SeededEntropy(3), keep=timedelta(days=14), expiry=dates,
+        latest=dates.latest if guarded else None)
+    await outbox.put(PeerView(BOB, "bob", "home"), "one", guard.owner)
+    machine.run(timedelta(minutes=2))
+    assert not await outbox.expire()
+    machine.jump(behind)
+    assert len(await outbox.expire()) == (0 if guarded else 1)
+    if guarded:
+        machine.run(timedelta(days=13))
+        assert not await outbox.expire()
+        machine.run(DAY)
+        assert [row.state for row in await outbox.expire()] == [OutboxState.EXPIRED]
+
+
+async def test_the_latest_goes_back_only_from_a_date_that_was_never_borne_out(machine: Machine) -> None:
+    dates = await machine.life()
+    first = dates.latest()
+    machine.run(DAY)
+    machine.jump(-MONTHS)
+    assert dates.latest() == first + DAY
+    machine.jump(2 * MONTHS)
+    assert dates.latest() == machine.clock.now()
+    machine.jump(-MONTHS)
+    assert dates.latest() == first + DAY == machine.clock.now()
