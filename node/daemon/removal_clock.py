@@ -58,8 +58,8 @@ class RemovalClock:
         return from_ms(min(self._look(), to_ms(self._clock.now())))
 
     def latest(self) -> datetime:
-        """The latest that the present can be, by the machine's clock or by what was borne out in this life: a wait counted
-        from here is not over already when a clock that was behind is put right.
+        """The latest that the present can be, by the machine's clock or by what was borne out in this life: a wait
+        counted from here is not over already when a clock that was behind is put right.
         """
         steady_s = self._steady_s()
         kept_ms = self._latest_ms + int((steady_s - self._latest_at_s) * 1000)
