@@ -32,7 +32,7 @@ from node.agent.judging import Judging
 from node.agent.material import Material
 from node.agent.open_question import OpenQuestion
 from node.agent.planning import MOST_TOOLS, FreePlan
-from node.agent.ports import AUTO, LOCAL, Answer, AnswerKind, AskRequest, ThinkJob, ThinkResult
+from node.agent.ports import Answer, AnswerKind, AskRequest, ThinkJob, ThinkResult
 from node.agent.readers.people import AddressBook
 from node.agent.recalling import fill_as_before, recall
 from node.agent.rehearsal import Rehearsed
@@ -221,7 +221,7 @@ class Agent:
             if isinstance(messages, Said):
                 return messages
             if messages:
-                return await self._reasoner.think(_here(turn), text, (messages,))
+                return await self._reasoner.think(turn, text, (messages,))
             material = await self._material.named(turn, reading)
             return await self._think(turn, reading, material or ())
         ranking, verdict = await self._judging.judge(turn.reader, reading)
@@ -284,10 +284,3 @@ class Agent:
         draft = Draft("which", "", reading.text, reading.now, "tool", names)
         said = await asked(turn, draft, which([self._judging.ability(name) for name in names]))
         return Said(said.text, replace(said.answer, reason=f"more than one thing could be meant (p {verdict.p:.2f})"))
-
-
-def _here(turn: Turn) -> Turn:
-    """The turn kept on this device, unless the owner named another place: what others wrote is theirs, too."""
-    if turn.request.place != AUTO:
-        return turn
-    return replace(turn, request=replace(turn.request, place=LOCAL))

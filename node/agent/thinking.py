@@ -9,7 +9,7 @@ from dataclasses import replace
 from node.agent.domains import caution_for, own_words
 from node.agent.events import Status
 from node.agent.heavy import answer_label, build_job, is_language, streaming
-from node.agent.ports import Answer, AnswerKind, ThinkJob, ThinkResult
+from node.agent.ports import AUTO, LOCAL, Answer, AnswerKind, ThinkJob, ThinkResult
 from node.agent.repetition import RepeatedText
 from node.agent.turn import AgentParts, Said, Turn, plain
 from node.privacy.labels import Labeled
@@ -17,6 +17,9 @@ from node.privacy.labels import Labeled
 __all__ = ["Reasoner", "conclude"]
 
 _NOT_MATERIAL = frozenset({"instruction", "history", "request"})
+_MESSAGES = "messages"
+"""The source of what others wrote to the owner. It is theirs, too: it stays on this device unless the owner names
+another place, also as the history of what is asked next."""
 
 
 def conclude(job: ThinkJob, result: ThinkResult, watch: RepeatedText) -> Said:
@@ -49,12 +52,15 @@ class Reasoner:
         if reason := turn.steps.step("think", text):
             return plain(turn, f"I stopped: {reason}.", AnswerKind.STOPPED, reason)
         watch = RepeatedText()
+        read = any(labeled.source == _MESSAGES for _, labeled in material)
+        told = any(_MESSAGES in one.sources for one in turn.conversation.history)
+        place = LOCAL if turn.request.place == AUTO and (read or told) else turn.request.place
         for _, labeled in material:
             turn.conversation.label.absorb(labeled)
         job = build_job(
             job_id=turn.request.request_id, conversation_id=turn.conversation.conversation_id, text=text,
             history=turn.conversation.parts(), material=material, on_text=streaming(turn.events, watch),
-            place=turn.request.place, model=turn.request.model,
+            place=place, model=turn.request.model,
         )
 
         async def on_note(text: str) -> None:
@@ -67,7 +73,9 @@ class Reasoner:
         if watch.reason or result.finish_reason == "loop":
             await turn.events.emit(Status(f"Stopped: {watch.reason or 'the model went in circles'}."))
         said = conclude(job, result, watch)
-        told = [str(one.detail["caution"]) for one in turn.conversation.history if "caution" in one.detail]
-        domain, caution = caution_for(text, told) or ("", "")
-        reason = said.answer.reason if is_language(text) else own_words(said.answer.reason, said.answer.sources)
-        return replace(said, answer=replace(said.answer, domain=domain, caution=caution, reason=reason))
+        cautions = [str(one.detail["caution"]) for one in turn.conversation.history if "caution" in one.detail]
+        domain, caution = caution_for(text, cautions) or ("", "")
+        sources = (*said.answer.sources, _MESSAGES) if told and not read else said.answer.sources
+        reason = said.answer.reason if is_language(text) else own_words(said.answer.reason, sources)
+        return replace(said, answer=replace(
+            said.answer, domain=domain, caution=caution, reason=reason, sources=sources))

@@ -71,6 +71,22 @@ async def test_messages_are_the_material_and_stay_here(one: World, text: str, sa
     assert one.owner.shown == []                            # what a message asks for is asked of nobody
 
 
+@pytest.mark.parametrize("first", ["summarise my messages", "read my messages", "read the messages from Dana"])
+async def test_what_is_asked_next_about_messages_stays_here_too(one: World, first: str) -> None:
+    """The history goes along: what was read in a message would leave with it."""
+    fill_inbox(one)
+    begun = await one.ask(first)
+    assert begun.sources == ("messages",)
+    one.thoughts.jobs.clear()
+    for text in ("translate that into French", "shorten it", "why is the sky blue?"):
+        await one.ask(text, conversation_id=begun.conversation_id)
+    assert [job.place for job in one.thoughts.jobs] == [LOCAL] * 3
+    assert any("Lunch" in part.text.value for part in one.thoughts.jobs[0].parts) == (first != "summarise my messages")
+    await one.ask("translate that into French", conversation_id=begun.conversation_id, place="home-pc")
+    await one.ask("why is the sky blue?")       # the control: another conversation
+    assert [job.place for job in one.thoughts.jobs[3:]] == ["home-pc", AUTO]
+
+
 async def test_where_the_owner_names_a_place_the_guard_gets_them_as_they_are_labelled(one: World) -> None:
     fill_inbox(one)
     await one.ask("summarise my messages", place="home-pc")
