@@ -50,8 +50,8 @@ class Amendments:
         said = reader.read(words, now, names_expected=True)
         if skill := self._parts.skills.get(draft.name):
             text = rewritten(before, said)
-            if text is None:
-                return None
+            if text is None or not (skill.claims or skill.sure(reader.read(text, now))):
+                return None     # what the skill would no longer take is a request of its own
             turn.instead_of = last.key
             return await self._actor.run_skill(turn, skill, replace(draft, text=text, said_at=now))
         tool = self._parts.registry.get(draft.name)

@@ -190,6 +190,11 @@ async def test_a_corrected_recipient_takes_the_place_of_the_first(one: World) ->
     assert [to for to, _, _ in one.postbox.sent.values()][2:] == ["priya-phone"]
 
 
+async def test_a_correction_that_leaves_nothing_to_work_out_is_a_request_of_its_own(one: World) -> None:
+    answers = await talk(one, "split 86.40 between 4 people", "no, what's on my calendar tomorrow")
+    assert answers[1].tools_used == ("calendar_list",)
+
+
 async def test_a_day_within_a_note_is_corrected_where_it_stands(one: World) -> None:
     await talk(one, "note: call the vet next Monday about Rex", "no, Tuesday")
     assert one.owner.shown[1].value("text") == "call the vet Tuesday about Rex"
