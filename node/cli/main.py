@@ -6,6 +6,7 @@ Commands are loaded when used, so that --help loads none of them. Must not impor
 import importlib
 import io
 import sys
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import click
@@ -121,7 +122,8 @@ def _fail(failure: CommandFailure, as_json: bool) -> NoReturn:
         sys.exit(failure.exit_code)
     if as_json:
         error = {"code": failure.code, "message": str(failure), "hint": failure.hint, "exit_code": failure.exit_code}
-        print_json({"schema": 1, "error": error})
+        with suppress(BrokenPipeError):     # nobody reads it; the exit code tells
+            print_json({"schema": 1, "error": error})
     else:
         print(printable(f"kith: {failure}"), file=sys.stderr)
         if failure.hint:

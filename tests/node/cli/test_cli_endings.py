@@ -206,3 +206,18 @@ def test_the_demo_takes_its_nodes_along(tmp_path, short_folder, how):
         time.sleep(0.05)
     assert not any(map(alive, children)) and demo.returncode != 0 and "Traceback" not in err
     assert bool(list(scratch.iterdir())) == (how is signal.SIGKILL)     # nobody was left to clear up
+
+
+@pytest.mark.parametrize("command", [["status"], ["nosuch"], ["ask", "--nosuch"]])
+def test_a_failure_that_nobody_reads_is_an_exit_code_and_no_stack_trace(tmp_path, command):
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-P", "-c", "from node.cli.main import main; main()", *command, "--json"],
+            stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False,
+            env={**os.environ, "KITH_HOME": str(tmp_path)})
+    finally:
+        os.close(writing)
+    assert ended.returncode == (3 if command == ["status"] else 2)
+    assert ended.stderr == b""
