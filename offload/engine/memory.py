@@ -62,6 +62,7 @@ class Memory:
         self._trees: dict[Space, PrefixTree[Slot]] = {}
         self._origins = count(1)
         self._clock = count(1)
+        self._token_bytes = 0.0     # of a copy, the most so far
         for slot in self.slots:
             slot.origin = next(self._origins)
 
@@ -192,7 +193,8 @@ class Memory:
         """Copy one idle sequence to where it would be parked, while there is time: then it leaves at once when it is in
         the way. False when none is left that has room there."""
         for slot in reversed(self.idle()):
-            if self._is_in_the_way(slot) and not self._is_parked(slot):
+            fits = len(slot.tokens) * self._token_bytes <= self._parking.room_bytes
+            if fits and self._is_in_the_way(slot) and not self._is_parked(slot):
                 parked = self._copied(slot)
                 if parked is not None and parked.size_bytes <= self._parking.room_bytes:
                     self._parking.put(parked)
@@ -254,7 +256,11 @@ class Memory:
             return None
         checkpoints = [(known.position, known.state) for known in slot.checkpoints]
         state = self._context.save(slot.sequence)
-        return Parked(slot.space, list(slot.tokens), Contents(state, checkpoints)) if state else None
+        if not state:
+            return None
+        parked = Parked(slot.space, list(slot.tokens), Contents(state, checkpoints))
+        self._token_bytes = max(self._token_bytes, parked.size_bytes / len(slot.tokens))
+        return parked
 
     def _recall(self, answer: Answer, keep: int, committed_cells: int) -> bool:
         """Bring back, parked or from disk, what saves enough reading. True: there is more in memory than before."""

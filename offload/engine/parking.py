@@ -9,6 +9,7 @@ or scheduling.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from offload.engine.fair import OWNER
 from offload.engine.kvfiles import Contents, Space
 from offload.engine.prefix import PrefixTree
 
@@ -35,7 +36,7 @@ class Parked:
 
 
 class Parking:
-    """At most so many bytes; who was parked longest ago leaves first."""
+    """At most so many bytes; who was parked longest ago leaves first, and for a guest's none of the owner's."""
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
@@ -49,14 +50,19 @@ class Parking:
 
     def put(self, parked: Parked) -> list[Parked]:
         """Take one in; who had to leave for it comes back, maybe it itself. What is the beginning of it just goes."""
-        left: list[Parked] = []
-        if parked.size_bytes > self.limit_bytes:
+        for_owner = parked.space[0] == OWNER
+        beginnings = {other for other, same in self.matches(parked.space, parked.tokens) if same == len(other.tokens)}
+        by_rank = sorted(self._order, key=lambda one: one.space[0] == OWNER)      # guests' first, else as they came
+        leaving = [one for one in by_rank if one not in beginnings and (for_owner or one.space[0] != OWNER)]
+        freed = sum(one.size_bytes for one in (*beginnings, *leaving))
+        if self._used_bytes - freed + parked.size_bytes > self.limit_bytes:
             return [parked]
-        for other, same in list(self.matches(parked.space, parked.tokens)):
-            if same == len(other.tokens):
-                self.drop(other)
-        while self._used_bytes + parked.size_bytes > self.limit_bytes:
-            oldest = next(iter(self._order))
+        for other in beginnings:
+            self.drop(other)
+        left: list[Parked] = []
+        for oldest in leaving:
+            if self._used_bytes + parked.size_bytes <= self.limit_bytes:
+                break
             self.drop(oldest)
             left.append(oldest)
         self._order[parked] = None

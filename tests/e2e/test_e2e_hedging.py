@@ -45,6 +45,16 @@ def decodes(node: DemoNode) -> int:
     return max(line["decodes"] for line in noted(node))
 
 
+def at_rest(node: DemoNode) -> None:
+    """Wait until it decodes nothing, as told by itself."""
+    def still() -> bool:
+        seen = decodes(node)
+        time.sleep(STILL_S)
+        return decodes(node) == seen
+
+    until(still, "nothing is decoded any more")
+
+
 def used(node: DemoNode) -> tuple[int, int]:
     """(tokens, requests) of the phone today, as this machine's owner reads it."""
     grant = node.client().get("/v1/peers/phone/grant")
@@ -67,15 +77,17 @@ def hedged(three: ThreeNodes, text: str) -> tuple[str, Event]:
 
 
 def test_one_answer_is_read_and_the_other_machine_stops(three: ThreeNodes) -> None:
-    """Until the other one had begun to compute as well, which depends on who is a moment earlier."""
+    """Until the other one had begun to compute as well and counts that, which depends on who is a moment earlier."""
     for _ in range(8):
         if hedge_once(three):
             return
-    raise AssertionError("the loser never computed anything")
+    raise AssertionError("the loser never computed anything that it counts")
 
 
 def hedge_once(three: ThreeNodes) -> bool:
-    """Ask, and check everything; whether the loser had computed something."""
+    """Ask, and check everything; whether the loser had computed something, and counts it."""
+    for node in three.providers:
+        at_rest(node)
     before = {node.name: (decodes(node), len(noted(node)), used(node)) for node in three.providers}
     shown, answer = hedged(three, LONG)
     winner, loser = sorted(three.providers, key=lambda node: node.name != answer["ran_on"])
@@ -92,10 +104,12 @@ def hedge_once(three: ThreeNodes) -> bool:
     assert [one["outcome"] for one in entries if one["peer"] == loser.name] != ["answered"]
 
     # the loser was told, and decoded nothing more
-    until(lambda: all(used(node)[1] > before[node.name][2][1] for node in three.providers), "both have booked it")
+    until(lambda: used(winner)[1] > before[winner.name][2][1], "the winner has booked it")
+    at_rest(loser)
+    if used(loser)[1] == before[loser.name][2][1]:      # the other one wrote before this one was asked
+        assert decodes(loser) == before[loser.name][0]
+        return False
     stopped = decodes(loser)
-    time.sleep(STILL_S)
-    assert decodes(loser) == stopped
     lines = noted(loser)[before[loser.name][1]:]
     told = [at for at, line in enumerate(lines) if line["what"] == "cancel"]
     if told:
@@ -108,10 +122,11 @@ def hedge_once(three: ThreeNodes) -> bool:
     assert all(used(node)[1] == before[node.name][2][1] + 1 for node in three.providers)
     cost = {node.name: used(node)[0] - before[node.name][2][0] for node in three.providers}
     assert cost[loser.name] < cost[winner.name], cost
-    assert (cost[loser.name] > 0) >= (made[loser.name] > 0), (cost, made)
+    # a busy machine may read of the cancel before it reads that its model began: then one decode is for nothing
+    assert cost[loser.name] > 0 or made[loser.name] <= MAY_DECODE, (cost, made)
     read = cost[winner.name] - len(answer["text"].split())      # the prompt, and more: a word is a token or two
     assert cost[loser.name] <= read + made[loser.name] + MAY_DECODE, (cost, made)
-    return made[loser.name] > 0
+    return made[loser.name] > 0 and cost[loser.name] > 0
 
 
 def test_one_that_cannot_move_costs_no_answer_and_starts_nothing_when_it_can_again(three: ThreeNodes) -> None:

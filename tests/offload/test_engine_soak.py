@@ -34,6 +34,7 @@ class Soak:
     def __init__(self, engine: LocalEngine, count: int) -> None:
         self.engine = engine
         self.left = count
+        self.peak_bytes = 0
         self.ends: dict[str, int] = {}
         self._random = random.Random(SEED)
 
@@ -55,6 +56,7 @@ class Soak:
             leave_at = self._random.choice((None, None, 0, 1, 3)) if draw() < 0.8 else None
             end = await self._ask(request, letter, leave_at, patience_s=0.05 if draw() < 0.1 else 60)
             self.ends[end] = self.ends.get(end, 0) + 1
+            self.peak_bytes = max(self.peak_bytes, memory_of(self.engine))
 
     async def _ask(self, request: Any, letter: str, leave_at: int | None, patience_s: float) -> str:
         text, events = "", 0
@@ -76,8 +78,15 @@ class Soak:
         return "lost patience"
 
 
+def memory_of(engine: LocalEngine) -> int:
+    """What the worker takes now, in bytes."""
+    (pid,) = engine.worker_pids
+    return int(psutil.Process(pid).memory_info().rss)
+
+
 async def test_random_requests_cancels_and_disconnects_over_eight_streams() -> None:
-    """No cross-talk, no deadlock, no slot lost, memory flat within 5 %."""
+    """No cross-talk, no deadlock, no slot lost, memory flat within 5 %: by its peaks, as what is parked comes and goes.
+    """
     async with running_engine([models_folder()], limits=LIMITS, deadline_s=1500) as engine:
         async def run(count: int) -> Soak:
             soak = Soak(engine, count)
@@ -86,14 +95,13 @@ async def test_random_requests_cancels_and_disconnects_over_eight_streams() -> N
                     nursery.start_soon(soak.stream, number)
             return soak
 
-        await run(120)      # both lanes are open, each buffer is at its size, and as much is parked as may be
-        worker = psutil.Process(engine.worker_pids[0])
-        before = worker.memory_info().rss
+        before = await run(120)     # both lanes are open, each buffer is at its size, as much was parked as may be
+        pids = engine.worker_pids
         soak = await run(rounds(REQUESTS, TENTH))
         assert sum(soak.ends.values()) >= rounds(REQUESTS, TENTH)
         assert soak.ends.get("stop", 0) > 0 and soak.ends.get("left", 0) > 0, soak.ends
-        assert worker.memory_info().rss <= RSS_GROWTH * before, (before, worker.memory_info().rss)
-        assert engine.worker_pids == (worker.pid,)      # one process from the first to the last
+        assert soak.peak_bytes <= RSS_GROWTH * before.peak_bytes, (before.peak_bytes, soak.peak_bytes)
+        assert engine.worker_pids == pids       # one process from the first to the last
         pongs = Pongs(engine)
         with trio.fail_after(30):
             while (last := await pongs.ask()).running or last.queued:

@@ -26,7 +26,8 @@ _TOOL = inference.ToolOffer("calendar_free", "Finds free time.", '{"type":"objec
 
 SAMPLES: dict[str, dict[str, msgspec.Struct]] = {
     names.LINK: {
-        "hello": link.Hello("amber-otter-41", "0.1.0", names.PROTOCOLS, ("infer", "mail"), (_ADVERT,), b"\x01\x02", "home"),
+        "hello": link.Hello(
+            "amber-otter-41", "0.1.0", names.PROTOCOLS, ("infer", "mail"), (_ADVERT,), b"\x01\x02", "home"),
         "hello_bare": link.Hello("a", "1.2.3rc1", (), (), ()),
         "beat": link.Beat(7),
         "echo": link.Echo(4294967295),

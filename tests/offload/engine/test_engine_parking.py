@@ -189,6 +189,29 @@ def test_without_parking_all_is_as_before() -> None:
     assert cells(context) >= len(TALK) + 5 + len(LONG) - 1
 
 
+def test_a_guest_drives_out_guests_and_never_the_owner() -> None:
+    parking = Parking(4)
+    owners, first, second = (
+        Parked((who, ""), [number], Contents(b"xx")) for number, who in enumerate(("owner", "peer-1", "peer-2")))
+    assert parking.put(owners) == parking.put(first) == []
+    assert parking.put(second) == [first]
+    large = Parked(("peer-1", ""), [7, 8], Contents(b"xxx"))
+    assert parking.put(large) == [large]
+    assert list(parking) == [owners, second]
+    more = Parked(("owner", ""), [9], Contents(b"xx"))
+    assert parking.put(more) == [second]
+    assert parking.put(Parked(("owner", ""), [5], Contents(b"xx"))) == [owners]
+
+
+def test_nothing_is_copied_ahead_that_has_no_room() -> None:
+    context = CountingContext()
+    machine = scheduler(context, parking_bytes=len(str([*TALK, 2]).encode()) + 10)
+    ask(machine, answer("talk", TALK, [2], who="peer-1"), answer("more", [60, *TALK[1:]], [2], who="peer-2"))
+    assert machine.copy_ahead()
+    assert not any(machine.copy_ahead() for _ in range(5))
+    assert context.saves == 1
+
+
 def test_a_longer_one_takes_the_place_of_its_beginnings() -> None:
     parking = Parking(1000)
     short, other, whole = (Parked(("a", ""), tokens, Contents(b"x")) for tokens in ([1, 2], [1, 3], [1, 2, 4]))
