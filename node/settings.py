@@ -184,7 +184,8 @@ class ModelsConfig:
     gpu_layers: int = _setting(
         -1, "layers of a model on a graphics card; -1: as many as fit there, 0: none", _within(-1, 1000))
     context_tokens: int = _setting(4096, "longest conversation a model here can hold", _within(512, 1_048_576))
-    memory_mb: int = _setting(0, "memory limit of a model's process; 0: by the model's size", _within(0, 2**20))
+    memory_mb: int = _setting(
+        0, "most MiB of memory for a model's process; 0: what the model turns out to need", _within(0, 2**20))
     hub: str = _setting("https://huggingface.co", "where kith models add hf:... fetches from", _hub_url)
 
 

@@ -26,7 +26,7 @@ _READERS_OF = {"note_read": ("note", "notes"), "file_read": ("file", "document")
 _MESSAGES = "message_read"
 _READING = re.compile(r"\b(?:summar\w*|sum\s+up|tl;?dr|translate|explain|simplify|shorten)\b")
 _OF_MESSAGES = re.compile(
-    r"\b(?:my|recent|new|unread|last|latest|newest)\s+(?:\w+\s+)?(?:messages?|inbox)\b|\bmessages?\s+(?:from|by|of|i\s+got|that\s+came)\b|\b(?:the|my)\s+inbox\b")
+    r"\b(?:my|all|recent|new|unread|last|latest|newest)\s+(?:\w+\s+)?(?:messages?|inbox)\b|\bmessages?\s+(?:from|by|of|i\s+got|that\s+came)\b|\b(?:the|my)\s+inbox\b")
 _LAST = re.compile(r"\b(?:last|latest|newest)\s+message\b")
 
 

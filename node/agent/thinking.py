@@ -70,6 +70,8 @@ class Reasoner:
             job, wait=turn.request.wait, exact=turn.request.exact, in_clear=turn.request.in_clear, keep=True,
             on_note=on_note, hedge=turn.request.hedge, adapter=turn.request.adapter)
         result = await self._parts.thinker.think(job)
+        if place != turn.request.place:
+            result = replace(result, reason="your messages stay on this device unless you name a peer: --on NAME")
         if watch.reason or result.finish_reason == "loop":
             await turn.events.emit(Status(f"Stopped: {watch.reason or 'the model went in circles'}."))
         said = conclude(job, result, watch)

@@ -1,8 +1,8 @@
 """Conversations whose turns the guard remembers: what was read in one is masked in all that leaves later in it.
 
 Most turns are answered here and never pass the guard, and a request carries the newest turns only. So each turn is told
-to the guard when it is kept, and all of an older conversation when it is taken up again in this life of the node. Must
-not know what the guard does with it, nor how turns are stored.
+to the guard when it is kept, and the newest 2,000 of an older conversation when it is taken up again in this life of
+the node. Must not know what the guard does with it, nor how turns are stored.
 """
 
 import logging

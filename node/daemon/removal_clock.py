@@ -30,7 +30,7 @@ KEEP_EVERY_S = 3600.0
 BETWEEN_LIVES = timedelta(days=21)
 """How long a node may have been off without being asked about the date."""
 WITHIN_A_LIFE = timedelta(days=1)
-"""How far the date may jump while the node runs."""
+"""How far the date may depart from the steady count while the node runs, all its steps together."""
 SETTLING_S = 3600.0
 """A machine without a battery for its clock has the right date only once it has a network: until then the longer limit
 holds."""
@@ -46,6 +46,7 @@ class RemovalClock:
         self._slept_s = slept_s
         self._seen_ms = 0
         self._seen_at_s = self._begun_s = self._steady_s()
+        self._borne_out = (0, self._begun_s)
         self._latest_ms, self._latest_at_s = 0, self._begun_s
         self._doubted = False
 
@@ -82,14 +83,15 @@ class RemovalClock:
         kept = await self._database.read(settings.get, KEY)
         self._seen_ms = int(kept) if kept is not None else to_ms(self._clock.now())
         self._seen_at_s = self._begun_s = self._steady_s()
-        self._latest_ms, self._latest_at_s = self._seen_ms, self._seen_at_s
+        self._borne_out = (self._seen_ms, self._seen_at_s)
+        self._latest_ms, self._latest_at_s = self._borne_out
         if doubt := self.doubt():
             log.warning("%s", doubt)
         await self._try_to_keep()
 
     async def confirm(self) -> None:
         """The owner says that the machine's clock is right. Raises StorageError."""
-        self._seen_ms, self._seen_at_s = to_ms(self._clock.now()), self._steady_s()
+        self._borne_out = self._seen_ms, self._seen_at_s = to_ms(self._clock.now()), self._steady_s()
         await self._keep()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -112,18 +114,25 @@ class RemovalClock:
         return self._clock.monotonic_s() + self._slept_s()
 
     def _look(self) -> int:
-        """The moment that is borne out now: the clock's where it is near what was to be expected."""
+        """The moment that is borne out now: the clock's where it is near what was to be expected.
+
+        That is counted from one moment, for many small steps are a large one: from what earlier lives saw while this
+        one settles, then from what had been borne out by then.
+        """
         if not self._seen_ms:
             return 0
         steady_s = self._steady_s()
+        settling = steady_s - self._begun_s <= SETTLING_S
+        if not settling and self._seen_at_s <= self._begun_s:
+            self._seen_ms, self._seen_at_s = self._borne_out
         expected_ms = self._seen_ms + int((steady_s - self._seen_at_s) * 1000)
         now_ms = to_ms(self._clock.now())
-        allowed = BETWEEN_LIVES if steady_s - self._begun_s <= SETTLING_S else WITHIN_A_LIFE
+        allowed = BETWEEN_LIVES if settling else WITHIN_A_LIFE
         doubted = abs(now_ms - expected_ms) > allowed // timedelta(milliseconds=1)
         if doubted is not self._doubted:
             log.info("the date is %s", "doubted" if doubted else "borne out again")
             self._doubted = doubted
-        if not doubted:
-            self._seen_ms, self._seen_at_s = now_ms, steady_s
-            return now_ms
-        return expected_ms
+        if doubted:
+            return expected_ms
+        self._borne_out = now_ms, steady_s
+        return now_ms

@@ -52,6 +52,7 @@ async def test_what_a_tool_writes_stays_with_the_tool(one: World, text: str, too
     ("give me a summary of my recent messages", ["passwords", "Lunch", "boiler"]),
     ("sum up the messages I got today", ["passwords", "Lunch"]),
     ("summarise my inbox", ["passwords", "Lunch", "boiler"]),
+    ("summarise all messages", ["passwords", "Lunch", "boiler"]),
     ("summarise my messages from Dana", ["Lunch", "boiler"]), ("translate the last message from Dana", ["Lunch"]),
     ("translate my last message into French", ["passwords"]),
 ])
@@ -62,6 +63,7 @@ async def test_messages_are_the_material_and_stay_here(one: World, text: str, sa
     assert answer.sources == ("messages",)
     job, = one.thoughts.jobs
     assert job.place == LOCAL
+    assert "unless you name a peer" in answer.reason
     part = next(part for part in job.parts if part.name == "messages")
     assert [word for word in ("passwords", "Lunch", "boiler") if word in part.text.value] == said
     assert (part.text.confidentiality, part.text.integrity) == (Confidentiality.PERSONAL, Integrity.UNTRUSTED)

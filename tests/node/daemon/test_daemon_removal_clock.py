@@ -96,6 +96,22 @@ async def test_a_jump_ahead_while_it_runs_is_doubted_until_the_clock_is_right_ag
     assert dates.now() == right + DAY == machine.clock.now()
 
 
+@pytest.mark.parametrize(("settled", "step", "most"), [(True, timedelta(hours=23), DAY), (False, 20 * DAY, 21 * DAY)])
+async def test_many_small_jumps_are_a_large_one(
+    settled: bool, step: timedelta, most: timedelta, database: Database,
+) -> None:
+    """Whoever sets the date can't creep ahead, neither while the node runs nor in its first hour."""
+    machine = Machine(database)
+    dates = await machine.life()
+    machine.run(timedelta(minutes=62 if settled else 1))
+    begun = dates.now()
+    for _ in range(24):
+        machine.run(timedelta(minutes=1))
+        machine.jump(step)
+        assert dates.now() - begun <= most + timedelta(minutes=30)
+    assert dates.doubt()
+
+
 async def test_a_small_jump_a_long_sleep_and_a_late_first_date_are_none_to_doubt(machine: Machine) -> None:
     dates = await machine.life()
     machine.jump(timedelta(days=10))        # a machine without a clock's battery that finds a network
