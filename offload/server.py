@@ -1,9 +1,8 @@
 """Computes answers for peers: checks the grant for each request and each piece, drives the provider's machine,
 accounts for tokens.
 
-A requester that cancels, resets or dies stops the engine within one decode. Must not know how streams are made, or
-how a grant
-was issued. Error frames carry codes, never texts or paths of this machine.
+A requester that cancels, resets or dies stops the engine within one decode. Error frames carry codes, never texts or
+paths of this machine. Must not know how streams are made, or how a grant was issued.
 """
 
 import logging
@@ -326,16 +325,19 @@ class _Session:
             log.warning("the engine refused a peer's request: %s", event.code)
             await self._decline(Refusal(REFUSALS.get(event.code, "busy")))
             return False
+        why: Hindrance | None = None
+        if isinstance(event, Started):      # before anything is sent: whoever leaves meanwhile pays for what was begun
+            # an upstream engine tells the count at the end only: until then an estimate is spent
+            guess = estimate_tokens(self._served) if self._served else 0
+            why = await claim.read(event.prompt_tokens or guess, guessed=not event.prompt_tokens)
         await self._admit(model.digest, event.position if isinstance(event, Queued) else 0)
         match event:
             case Queued(position, expected_s):
                 await self._feed(Report("queued", queue_position=position, expected_s=forecast_s(expected_s)))
             case Started(prompt_tokens):
-                # an upstream engine tells the count at the end only: until then an estimate is spent
-                spent = prompt_tokens or (estimate_tokens(self._served) if self._served else 0)
-                # nor does it count what it has read: nobody sees whether that moves, so it gets a model's time to load
+                # where nobody sees whether the reading moves (an upstream engine) it gets a model's time to load
                 await self._feed(Report("prefill" if prompt_tokens else "loading", prompt_total=prompt_tokens))
-                return not await self._hindered(await claim.read(spent, guessed=not prompt_tokens))
+                return not await self._hindered(why)
             case Reading(prompt_done, prompt_total):
                 # while others' prompts are read this one stands in a line, and a queue may stand still for longer
                 waits, self._prompt_done = prompt_done <= self._prompt_done, max(prompt_done, self._prompt_done)

@@ -122,8 +122,9 @@ def hedge_once(three: ThreeNodes) -> bool:
     assert all(used(node)[1] == before[node.name][2][1] + 1 for node in three.providers)
     cost = {node.name: used(node)[0] - before[node.name][2][0] for node in three.providers}
     assert cost[loser.name] < cost[winner.name], cost
-    # a busy machine may read of the cancel before it reads that its model began: then one decode is for nothing
-    assert cost[loser.name] > 0 or made[loser.name] <= MAY_DECODE, (cost, made)
+    # a machine that its own models starve may hear of the cancel when it hears that its model began: then a few decodes
+    # are for nothing
+    assert cost[loser.name] > 0 or made[loser.name] <= made[winner.name] / 10, (cost, made, lines)
     read = cost[winner.name] - len(answer["text"].split())      # the prompt, and more: a word is a token or two
     assert cost[loser.name] <= read + made[loser.name] + MAY_DECODE, (cost, made)
     return made[loser.name] > 0 and cost[loser.name] > 0

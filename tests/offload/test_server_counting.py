@@ -105,6 +105,45 @@ async def test_an_answer_is_booked_with_the_engines_counts(autojump_clock, usage
     assert (tuple(map(sum, zip(*bookings, strict=True))), ended) == (booked, "whole")
 
 
+async def test_who_leaves_while_it_is_admitted_pays_for_the_prompt_that_was_begun(autojump_clock):
+    """The engine reads already; the first frame takes its time, and the peer is gone when it is out."""
+    class Reading(Upstream):
+        @asynccontextmanager
+        async def stream(self, request):
+            async def play():
+                yield Started(101, 0, DIGEST)
+                await trio.sleep_forever()
+
+            events = play()
+            try:
+                yield events
+            finally:
+                await events.aclose()
+
+    usages = Usages()
+    server = InferenceServer(
+        Reading(0, Usage(0, 0, 0)), Grants(10_000), QuotaBook(usages, lambda: date(2026, 3, 1)))
+    near, far = memory_channels(INFER)
+    send = far.send
+
+    async def slow_send(frame):
+        await trio.sleep(1)
+        await send(frame)
+
+    far.send = slow_send
+    request = InferRequest(
+        request_id=bytes(16), prompt=PromptParts((Part("user", PROMPT),)), max_tokens=64, deadline_s=60)
+
+    async def on_text(text):
+        return True
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(server.serve, far)
+        with trio.move_on_after(0.5):
+            await ask_peer(near, request, TestClearance((PROMPT,)), on_text)
+    assert tuple(map(sum, zip(*usages.booked, strict=True))) == (101, 0)
+
+
 async def test_what_an_engine_told_on_the_way_is_not_given_back(autojump_clock):
     """The control: with ids and the prompt's length told, the last word lowers nothing."""
     class Telling(Upstream):
