@@ -34,10 +34,10 @@ from offload.ports import ChatPrompt, GenerateRequest, TextPrompt
 MODELS = Path(sys.prefix) / "share" / "kith" / "models"
 CONTEXT_TOKENS, SLOTS = 8192, 8
 STREAMS = (1, 4, 8)
-AFTERWARDS_S = 0.7
+AFTERWARDS_S = 0.5
 PARTS = ("streams", "serial", "turns")
 QUICK, FULL = True, False
-LOAD = {QUICK: {"rounds": 2, "tokens": 32, "serial": 2, "turns": 1, "history": 24},
+LOAD = {QUICK: {"rounds": 3, "tokens": 32, "serial": 1, "turns": 1, "history": 24},
         FULL: {"rounds": 15, "tokens": 48, "serial": 5, "turns": 6, "history": HISTORY_SENTENCES}}
 SERIAL = """
 import json, sys, time
