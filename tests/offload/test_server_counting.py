@@ -28,16 +28,16 @@ class Upstream:
     async def models(self):
         return [ModelInfo(name="big", digest=DIGEST, size_bytes=1, context_tokens=2048)]
 
+    async def play(self):
+        yield Started(0, 0, DIGEST)
+        for number in range(self.pieces):
+            await trio.lowlevel.checkpoint()
+            yield Piece(f"{number} ")
+        yield Finished("stop", self.usage)
+
     @asynccontextmanager
     async def stream(self, request):
-        async def play():
-            yield Started(0, 0, DIGEST)
-            for number in range(self.pieces):
-                await trio.lowlevel.checkpoint()
-                yield Piece(f"{number} ")
-            yield Finished("stop", self.usage)
-
-        events = play()
+        events = self.play()
         try:
             yield events
         finally:
@@ -71,11 +71,18 @@ class Grants:
         return False
 
 
-async def ask(engine, tokens_per_day=10_000, enough_after=None):
-    """What was booked, and how the request ended."""
+async def ask(engine, tokens_per_day=10_000, enough_after=None, leaves_after_s=60, sends_in_s=0):
+    """What was booked, and how the request ended. sends_in_s: how long each of the server's frames takes."""
     usages, texts = Usages(), []
     server = InferenceServer(engine, Grants(tokens_per_day), QuotaBook(usages, lambda: date(2026, 3, 1)))
     near, far = memory_channels(INFER)
+    send = far.send
+
+    async def slow_send(frame):
+        await trio.sleep(sends_in_s)
+        await send(frame)
+
+    far.send = slow_send
     request = InferRequest(
         request_id=bytes(16), prompt=PromptParts((Part("user", PROMPT),)), max_tokens=64, deadline_s=60)
 
@@ -87,7 +94,9 @@ async def ask(engine, tokens_per_day=10_000, enough_after=None):
     async with trio.open_nursery() as nursery:
         nursery.start_soon(server.serve, far)
         try:
-            await ask_peer(near, request, TestClearance((PROMPT,)), on_text)
+            with trio.move_on_after(leaves_after_s) as left:
+                await ask_peer(near, request, TestClearance((PROMPT,)), on_text)
+            ended = "left" if left.cancelled_caught else ended
         except (AnswerRefused, AnswerBroken) as error:
             ended = error.code
     return usages.booked, ended
@@ -108,59 +117,23 @@ async def test_an_answer_is_booked_with_the_engines_counts(autojump_clock, usage
 async def test_who_leaves_while_it_is_admitted_pays_for_the_prompt_that_was_begun(autojump_clock):
     """The engine reads already; the first frame takes its time, and the peer is gone when it is out."""
     class Reading(Upstream):
-        @asynccontextmanager
-        async def stream(self, request):
-            async def play():
-                yield Started(101, 0, DIGEST)
-                await trio.sleep_forever()
+        async def play(self):
+            yield Started(101, 0, DIGEST)
+            await trio.sleep_forever()
 
-            events = play()
-            try:
-                yield events
-            finally:
-                await events.aclose()
-
-    usages = Usages()
-    server = InferenceServer(
-        Reading(0, Usage(0, 0, 0)), Grants(10_000), QuotaBook(usages, lambda: date(2026, 3, 1)))
-    near, far = memory_channels(INFER)
-    send = far.send
-
-    async def slow_send(frame):
-        await trio.sleep(1)
-        await send(frame)
-
-    far.send = slow_send
-    request = InferRequest(
-        request_id=bytes(16), prompt=PromptParts((Part("user", PROMPT),)), max_tokens=64, deadline_s=60)
-
-    async def on_text(text):
-        return True
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(server.serve, far)
-        with trio.move_on_after(0.5):
-            await ask_peer(near, request, TestClearance((PROMPT,)), on_text)
-    assert tuple(map(sum, zip(*usages.booked, strict=True))) == (101, 0)
+    bookings, ended = await ask(Reading(0, Usage(0, 0, 0)), leaves_after_s=0.5, sends_in_s=1)
+    assert (tuple(map(sum, zip(*bookings, strict=True))), ended) == ((101, 0), "left")
 
 
 async def test_what_an_engine_told_on_the_way_is_not_given_back(autojump_clock):
     """The control: with ids and the prompt's length told, the last word lowers nothing."""
     class Telling(Upstream):
-        @asynccontextmanager
-        async def stream(self, request):
-            async def play():
-                yield Started(101, 0, DIGEST)
-                for number in range(self.pieces):
-                    await trio.lowlevel.checkpoint()
-                    yield Piece(f"{number} ", (number,))
-                yield Finished("stop", self.usage)
-
-            events = play()
-            try:
-                yield events
-            finally:
-                await events.aclose()
+        async def play(self):
+            yield Started(101, 0, DIGEST)
+            for number in range(self.pieces):
+                await trio.lowlevel.checkpoint()
+                yield Piece(f"{number} ", (number,))
+            yield Finished("stop", self.usage)
 
     bookings, _ = await ask(Telling(5, Usage(80, 0, 3)))
     assert tuple(map(sum, zip(*bookings, strict=True))) == (101, 5)
