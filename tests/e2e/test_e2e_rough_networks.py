@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 from labnodes import LabNodes, lab_nodes
-from netlab import HOME_A, ROUTER_A6, Lab, lab
+from netlab import HOME_A, ROUTER_A6, ROUTER_LAN, Lab, lab
 from running_nodes import cli, rounds, until
 
 from node.cli.demo.owner import pair_two
 
 pytestmark = pytest.mark.e2e
 
-ROUTER_AT_HOME = "192.168.1.1"
+AT_HOME = (f"lan /ip4/{ROUTER_LAN}/tcp/", f"lan /ip6/{ROUTER_A6}/tcp/")
+"""Routes to the router's node over the wire at home: pairing made it listen on both, and whichever is quicker wins."""
 SUPPORT = Path(__file__).parents[1] / "support"
 
 
@@ -35,7 +36,7 @@ def home() -> Iterator[LabNodes]:
 
 def test_pairing_and_presence_need_no_multicast_and_no_internet(home: LabNodes) -> None:
     """S21: only a unicast address is known; presence follows real contact."""
-    home.wait_route("a", "ra", f"lan /ip4/{ROUTER_AT_HOME}/tcp/4711")
+    home.wait_route("a", "ra", AT_HOME)
     home.send("a", "ra", "by address alone")
     home.wait_message("ra", "by address alone")
     home["ra"].stop()
@@ -121,7 +122,7 @@ def test_packets_that_come_late_twice_and_out_of_order_change_nothing(home: LabN
         home.wait_route("a", "ra", "lan /ip4/10.9.0.2/tcp/", 60)  # whoever called
         _all_arrive_once_in_order(home, "a", "ra", rounds(100, 6))
         home.lab.cut("a", "eth0", back=True)
-    until(lambda: home.route("a", "ra").startswith(f"lan /ip4/{ROUTER_AT_HOME}"), "the wire at home is used again")
+    home.wait_route("a", "ra", AT_HOME, 120)
 
 
 def test_ipv6_takes_over_where_ipv4_is_lost(home: LabNodes) -> None:

@@ -66,8 +66,8 @@ class LabNodes:
         """How a node reaches a peer, as its status says; "offline..." when it does not."""
         return str(peer(self[at], to)["route"])
 
-    def wait_route(self, at: str, to: str, start: str, timeout_s: float = 30.0) -> str:
-        """Wait until the peer is present by a route that starts so."""
+    def wait_route(self, at: str, to: str, start: str | tuple[str, ...], timeout_s: float = 30.0) -> str:
+        """Wait until the peer is present by a route that starts so, or in one of these ways."""
         def look() -> str | None:
             found = peer(self[at], to)
             return str(found["route"]) if found["connected"] and found["route"].startswith(start) else None

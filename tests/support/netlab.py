@@ -16,9 +16,13 @@ from dataclasses import dataclass
 
 import pytest
 
-__all__ = ["HOME_A", "HOME_A6", "HOME_B", "INTERNET_A", "INTERNET_B", "ROUTER_A6", "Lab", "lab", "reason_to_skip"]
+__all__ = [
+    "HOME_A", "HOME_A6", "HOME_B", "INTERNET_A", "INTERNET_B", "ROUTER_A6", "ROUTER_LAN", "Lab", "lab",
+    "reason_to_skip",
+]
 
 HOME_A, HOME_B = "192.168.1.2", "192.168.2.2"
+ROUTER_LAN = "192.168.1.1"
 HOME_A6, ROUTER_A6 = "fd00:a::2", "fd00:a::1"
 INTERNET_A, INTERNET_B = "198.51.100.1", "203.0.113.1"
 ROUTER_A, ROUTER_B = "198.51.100.2", "203.0.113.2"
@@ -64,13 +68,13 @@ class Lab:
             _ip("netns", "add", self.name(place))
             self.run(place, "ip", "link", "set", "lo", "up")
             self.run(place, "sh", "-c", f"echo 1 > {_KEEP_IPV6}")
-        self._wire("a", "eth0", f"{HOME_A}/24", "ra", "lan", "192.168.1.1/24")
+        self._wire("a", "eth0", f"{HOME_A}/24", "ra", "lan", f"{ROUTER_LAN}/24")
         self._wire("ra", "wan", f"{ROUTER_A}/24", "net", "toa", f"{INTERNET_A}/24")
         self._wire("rb", "wan", f"{ROUTER_B}/24", "net", "tob", f"{INTERNET_B}/24")
         self._wire("b", "eth0", f"{HOME_B}/24", "rb", "lan", "192.168.2.1/24")
         for place, port, address in (("a", "eth0", HOME_A6), ("ra", "lan", ROUTER_A6)):
             self.run(place, "ip", "addr", "add", f"{address}/64", "dev", port, "nodad")
-        for place, gateway in (("a", "192.168.1.1"), ("b", "192.168.2.1"), ("ra", INTERNET_A), ("rb", INTERNET_B)):
+        for place, gateway in (("a", ROUTER_LAN), ("b", "192.168.2.1"), ("ra", INTERNET_A), ("rb", INTERNET_B)):
             self.run(place, "ip", "route", "add", "default", "via", gateway)
         for place in ("ra", "net", "rb"):
             self.run(place, "sh", "-c", f"echo 1 > {_FORWARD}")
