@@ -1,8 +1,8 @@
 """Which answers are at work and what the next decode does: continuous batching over a fixed number of slots.
 
-Each step decodes one token of every answer that is being written, then as much waiting prompt as a time budget allows,
-so that a long prompt does not freeze the others. The owner's answers come first, and take a guest's slot when there is
-no other; a guest's answer then rests and goes on later. What was read stays in memory.py for the principal's next one.
+Each step fills a batch (batches.py), decodes it and samples. The owner's answers come first, and take a guest's slot
+when there is no other; a guest's answer then rests and goes on later. What was read stays in memory.py for the
+principal's next one.
 
 The exact lane is a scheduler of its own with one slot on a context of its own: the last bits of a logit depend on the
 shape of a decode and on the order of the cells in the memory, so there both are always the same (measured: then the ids
@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from offload.engine.answer import Answer
+from offload.engine.batches import Batches, Part
 from offload.engine.context import Context
-from offload.engine.drafts import LONGEST_DRAFT
-from offload.engine.fair import OWNER, Company, Pace, Shares, Turns
+from offload.engine.fair import OWNER, Company, Pace, Turns
 from offload.engine.kvfiles import KvFiles
 from offload.engine.memory import Memory
 from offload.engine.slot import Slot
@@ -27,9 +27,7 @@ __all__ = ["Events", "Scheduler", "failed"]
 
 Events = list[tuple[str, Event]]
 
-_EXACT_CHUNK = 64
 _READING_EVERY_S = 0.25
-_SMALL_BATCH = 8        # tokens; up to here one more costs less than a decode of its own
 
 
 class Scheduler:
@@ -56,16 +54,14 @@ class Scheduler:
             context, sequences=slots + kept, can_cut=can_cut, remember=not exact, files=files,
             parking_bytes=parking_bytes)
         self._line = Line(queue_limit)
-        self._shares = Shares()
         self._pace = Pace()
+        self._batches = Batches(context, self._pace, exact=exact)
         self._forecast = Forecast()
         self._tight = False     # the cells did not suffice for those at work: nobody comes in until one of them is over
         self._now_s = now_s
         self._digest = model_digest
-        self._exact = exact
         self._use_adapter = use_adapter
         self._turns = Turns()
-        self._adapter = ""      # of the decode that is being filled
 
     @property
     def running(self) -> int:
@@ -126,12 +122,12 @@ class Scheduler:
         """Admit who fits, decode once, sample. Returns the events in order."""
         events = self._admit()
         self._context.begin_batch()
-        self._adapter = self._next_adapter()
-        batch, read = self._fill_exact() if self._exact else self._fill()
+        adapter, company = self._next_adapter(), self._company()
+        batch, read = self._batches.fill([pair for pair in self._busy() if pair[1].adapter == adapter], company)
         if not batch:
             return events
-        self._use_adapter(self._adapter)
-        begun_s, company = self._now_s(), self._company()
+        self._use_adapter(adapter)
+        begun_s = self._now_s()
         result = self._decode()
         if result == 1 and self._shed():
             return [*events, *self._positions()]    # the next step is smaller
@@ -238,73 +234,6 @@ class Scheduler:
 
     # -- one decode
 
-    def _fill_exact(self) -> tuple[list[tuple[Slot, list[int]]], int]:
-        """Fill the batch with one token or a fixed chunk of the prompt; ids so far are read one by one."""
-        for slot, answer in self._busy():
-            begin = len(slot.tokens)
-            if answer.pending is not None:
-                tokens = answer.pending
-            elif begin < answer.fixed_tokens:
-                tokens = answer.prompt[begin:min(begin + _EXACT_CHUNK, answer.fixed_tokens)]
-            else:
-                tokens = answer.prompt[begin:begin + 1]
-            last = begin + len(tokens) >= len(answer.prompt)
-            row = self._context.add(slot.sequence, begin, tokens, want_last=last)
-            slot.row = row if last else -1
-            return [(slot, tokens)], 0
-        return [], 0
-
-    def _fill(self) -> tuple[list[tuple[Slot, list[int]]], int]:
-        """Fill the batch: answers at work, then prompts. Returns who has what in it, and how much of it is prompts."""
-        batch = self._fill_pending()
-        reading = sorted(
-            ((slot, answer) for slot, answer in self._sharing() if answer.pending is None),
-            key=lambda pair: pair[1].arrival)
-        wanted: Counter[str] = Counter()
-        for slot, answer in reading:
-            wanted[answer.principal] += slot.unread
-        beside = sum(len(added) for _, added in batch)
-        company = self._company()
-        budget = wanted.total() if company == "burst" else self._pace.tokens(company, beside)
-        shares = self._shares.split(wanted, min(self._context.room, budget))
-        read = 0
-        for slot, answer in reading:
-            count = min(slot.unread, shares[answer.principal])
-            if count < slot.unread:     # the rows that are wanted at its end must come in one decode
-                count = min(count, slot.unread - answer.looks)
-            if count > 0:
-                begin = len(slot.tokens)
-                stops = (position - begin for position in answer.boundaries if position > begin)
-                count = min(count, *stops, count)
-                chunk = answer.prompt[begin:begin + count]
-                last = begin + count == len(answer.prompt)
-                row = self._context.add(slot.sequence, begin, chunk, want_last=answer.looks if last else 0)
-                slot.row = row if last else -1
-                batch.append((slot, chunk))
-                shares[answer.principal] -= count
-                read += count
-        return batch, read
-
-    def _fill_pending(self) -> list[tuple[Slot, list[int]]]:
-        """What the answers at work go on with: a token each, or a few, where a schema forces or a prompt suggests them.
-
-        Suggested ones only while the batch is small: the more is in it, the less a wrong guess is for nothing.
-        """
-        batch: list[tuple[Slot, list[int]]] = []
-        busy = list(self._sharing())
-        pending = [len(answer.pending) for _, answer in busy if answer.pending is not None]
-        spare = (LONGEST_DRAFT if len(busy) == 1 else _SMALL_BATCH - sum(pending)) if len(pending) == len(busy) else 0
-        for slot, answer in busy:
-            slot.row = -1
-            if answer.pending is None or len(answer.pending) > self._context.room:
-                continue        # without room it comes with the next decode
-            known = len(answer.pending)
-            answer.guess(max(0, spare))
-            spare -= len(answer.pending) - known
-            slot.row = self._context.add(slot.sequence, len(slot.tokens), answer.pending, want_last=answer.looks)
-            batch.append((slot, answer.pending))
-        return batch
-
     def _decode(self) -> int:
         result = self._context.decode()
         if result == 1 and self._memory.forget_idle():
@@ -335,7 +264,7 @@ class Scheduler:
         answer.read_again(kept)
         answer.stay_plain()
 
-    def _drop(self, batch: list[tuple[Slot, list[int]]]) -> Events:
+    def _drop(self, batch: list[Part]) -> Events:
         """The decode failed: the memory of its sequences is not to be trusted."""
         events: Events = []
         for slot, _ in batch:
@@ -374,10 +303,6 @@ class Scheduler:
 
     def _busy(self) -> Iterator[tuple[Slot, Answer]]:
         return self._memory.busy()
-
-    def _sharing(self) -> Iterator[tuple[Slot, Answer]]:
-        """Those at work that can be in this decode."""
-        return ((slot, answer) for slot, answer in self._busy() if answer.adapter == self._adapter)
 
     def _next_adapter(self) -> str:
         groups: dict[str, set[str]] = {}
