@@ -30,7 +30,8 @@ from offload.gpu_layers import AUTOMATIC
 from offload.jobs import Job, shown
 from offload.kernels import KernelVerdict
 from offload.kv_vault import KvVault, WorkerKeys
-from offload.ports import Event, Failed, Finished, GenerateRequest, Piece, Queued, Reading, ToolCall
+from offload.ports import Event, Failed, Finished, GenerateRequest, Piece
+from offload.pulse import Pulse
 from offload.thread_budget import Demand
 from offload.worker_frames import (
     AdapterFile,
@@ -57,13 +58,10 @@ from offload.worker_frames import (
 __all__ = ["HostLimits", "Job", "ModelHost"]
 
 _PING_EVERY_S = 5.0
-_PONG_DEADLINE_S = 30.0
-_STALL_S = 120.0
 _CANCEL_DEADLINE_S = 2.0
 _REST_DEADLINE_S = 4.0
 _START_DEADLINE_S = 60.0
 _SLOWEST_LOAD_BYTES_PER_S = 20e6        # a large file on a slow disk is not a hang
-_NOTABLE_STANDSTILL_S = 10.0
 _SPARE_EVENTS = 64
 _SPARE_CHARS = 4096
 _MOST_CHARS_PER_TOKEN = 512
@@ -117,8 +115,7 @@ class ModelHost:
         self._unusable = False
         self._keys = WorkerKeys(vault, model.digest)
         self._rested = trio.Event()
-        self._pong_s = 0.0
-        self._moved: tuple[int, float] = (0, 0.0)
+        self._pulse = Pulse()
         self._load_deadline_s = _START_DEADLINE_S + model.size_bytes / _SLOWEST_LOAD_BYTES_PER_S
         self.supervisor = Supervisor(
             f"engine worker for {model.record.name}", self, policy=policy, idle_stop_s=limits.idle_stop_s,
@@ -152,8 +149,7 @@ class ModelHost:
         """How long no decode has finished although there is work, once that is worth telling."""
         if not self._jobs or self.supervisor.state != "ready":
             return None
-        still_s = trio.current_time() - self._moved[1]
-        return still_s if still_s >= _NOTABLE_STANDSTILL_S else None
+        return self._pulse.standstill_s(trio.current_time())
 
     async def run(self) -> None:
         """Supervise until cancelled; whoever still waits is then told that the engine stops."""
@@ -267,8 +263,7 @@ class ModelHost:
                     facts, backend=shown(facts.backend), description=shown(facts.description),
                     licence=shown(facts.licence), gpu=shown(facts.gpu))
                 self._judged("")
-                self._pong_s = trio.current_time()
-                self._moved = (-1, self._pong_s)
+                self._pulse.begin(trio.current_time())
                 missing = {layer: state for layer, state in facts.box.items() if state != "held"}
                 open_ways = [attempt for attempt, found in facts.probe.items() if found == "possible"]
                 if missing or open_ways:
@@ -291,10 +286,8 @@ class ModelHost:
             case Rested():
                 self._rested.set()
             case Pong() as pong:
-                self._pong_s = trio.current_time()
                 self.running, self.queued = pong.running, pong.queued
-                if pong.decodes != self._moved[0] or not pong.running:
-                    self._moved = (pong.decodes, self._pong_s)
+                self._pulse.beat(pong, trio.current_time())
             case _:
                 raise ChildError("it spoke out of turn")
 
@@ -345,21 +338,10 @@ class ModelHost:
             job.post.send_nowait(event)
             self._forget(job)
             return
-        if isinstance(event, Queued | Reading):     # for as long as it takes, and of use only to who keeps up
-            job.signs_left -= 1
-            if not job.post.statistics().current_buffer_used and job.signs_left >= 0:
-                job.post.send_nowait(event)
-            return
-        job.events_left -= 1
-        if isinstance(event, Piece):
-            job.chars_left -= len(event.text) + len(event.thought) + len(event.token_ids)
-        elif isinstance(event, ToolCall):
-            job.chars_left -= len(event.name) + len(event.arguments)
-        if job.events_left < 0 or job.chars_left < 0:
+        if not job.take(event):
             job.broken = WorkerDied("The worker process sent more than was asked for and was ended.")
             self._forget(job)
             raise ChildError("it sent more than was asked for")
-        job.post.send_nowait(event)
 
     def _forget(self, job: Job) -> None:
         job.over = True
@@ -379,10 +361,9 @@ class ModelHost:
             child = self.supervisor.child
             now_s = trio.current_time()
             if child is None or self.supervisor.state != "ready" or not self.busy:
-                self._pong_s = now_s
-                self._moved = (-1, now_s)
+                self._pulse.begin(now_s)
                 continue
-            if now_s - self._pong_s > _PONG_DEADLINE_S or now_s - self._moved[1] > _STALL_S:
+            if self._pulse.lost(now_s):
                 _log.warning("the engine worker no longer moves and is ended")
                 self.supervisor.kill()
                 continue

@@ -13,7 +13,7 @@ import trio
 from embedded_model import models_folder
 from engine_asks import asked, collect, running_engine, text_of
 
-from offload import model_host
+from offload import model_host, pulse
 from offload.child.policy import RestartPolicy
 from offload.child.process import Death, start_child
 from offload.kernels import KernelVerdict
@@ -174,8 +174,8 @@ async def test_a_worker_that_does_not_move_is_ended(
 ) -> None:
     """One shows no life at all, the other one answers pings and decodes nothing."""
     monkeypatch.setattr(model_host, "_PING_EVERY_S", 0.05)
-    monkeypatch.setattr(model_host, "_PONG_DEADLINE_S", 0.4)
-    monkeypatch.setattr(model_host, "_STALL_S", 0.4)
+    monkeypatch.setattr(pulse, "_PONG_DEADLINE_S", 0.4)
+    monkeypatch.setattr(pulse, "_STALL_S", 0.4)
     async with running_engine([fake], policy=RestartPolicy(first_delay_s=0.01, crash_limit=50)) as engine:
         events = await collect(engine, asked(script))
         assert isinstance(events[-1], Failed)
@@ -242,7 +242,7 @@ def test_a_verdict_that_cannot_be_written_down_holds_all_the_same(tmp_path: Path
 async def test_a_decode_that_does_not_end_is_seen_in_health(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It answers pings and has an answer at work, so only the count of decodes tells."""
     monkeypatch.setattr(model_host, "_PING_EVERY_S", 0.05)
-    monkeypatch.setattr(model_host, "_NOTABLE_STANDSTILL_S", 0.3)
+    monkeypatch.setattr(pulse, "_NOTABLE_STANDSTILL_S", 0.3)
     async with running_engine([fake]) as engine:
         assert text_of(await collect(engine, asked("say:hello"))) == "hello"
         assert (await engine.health()).detail == ""

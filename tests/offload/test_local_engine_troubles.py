@@ -8,7 +8,7 @@ import pytest
 import trio
 from engine_asks import asked, collect, running_engine, text_of
 
-from offload import model_host
+from offload import model_host, pulse
 from offload.child.policy import RestartPolicy
 from offload.child.process import start_child
 from offload.ports import Started
@@ -61,7 +61,7 @@ async def test_a_decode_of_another_model_that_does_not_end_is_told(
     folder: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(model_host, "_PING_EVERY_S", 0.05)
-    monkeypatch.setattr(model_host, "_NOTABLE_STANDSTILL_S", 0.3)
+    monkeypatch.setattr(pulse, "_NOTABLE_STANDSTILL_S", 0.3)
     async with running_engine([folder], policy=QUICK, most_loaded=2, default_model="first") as engine:
         await collect(engine, asked("say:hello"))
         assert (await engine.health()).troubles == ()
