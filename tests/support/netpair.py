@@ -17,6 +17,8 @@ ECHO, SINK, BROKEN, SOURCE, HELD = "/test/echo/1", "/test/sink/1", "/test/broken
 PROTOCOLS = (ECHO, SINK, BROKEN, SOURCE, HELD, "/kith/pair/1")
 ANY_PACE = PaceLimits(*[Rate(1 << 30, 1.0)] * 6)
 """As often as anybody likes: for tests of what many calls leave behind, and as the negative control of the limit."""
+HANG_S = 30.0
+"""Only a hang takes so long; a busy machine may take a good part of it."""
 LOOPBACK = "/ip4/127.0.0.1/tcp/0"
 LOOPBACK6 = "/ip6/::1/tcp/0"
 
@@ -108,8 +110,8 @@ async def linked_pair(
 
 async def echoes(node: Node, peer_id: str, text: bytes = b"still there?", protocol: str = ECHO) -> bool:
     """Whether a fresh stream echoes."""
-    with trio.fail_after(10):
-        stream = await node.network.open(peer_id, protocol, timeout_s=5)
+    with trio.fail_after(HANG_S):
+        stream = await node.network.open(peer_id, protocol, timeout_s=HANG_S)
         answer = await say(stream, text)
         await stream.close_write()
         return answer == text
@@ -120,11 +122,11 @@ async def say(stream: PeerStream, text: bytes) -> bytes:
     await stream.write(text)
     answer = b""
     while len(answer) < len(text):
-        answer += await stream.read(len(text) - len(answer), deadline_s=5)
+        answer += await stream.read(len(text) - len(answer), deadline_s=HANG_S)
     return answer
 
 
-async def read_all(stream: PeerStream, deadline_s: float = 5.0) -> tuple[int, type[Exception]]:
+async def read_all(stream: PeerStream, deadline_s: float = HANG_S) -> tuple[int, type[Exception]]:
     """How many bytes came, and how it ended."""
     total = 0
     while True:
@@ -138,7 +140,7 @@ def port_of(address: str) -> int:
     return int(address.split("/")[4])
 
 
-async def until(condition: Callable[[], bool], timeout_s: float = 5.0) -> None:
+async def until(condition: Callable[[], bool], timeout_s: float = HANG_S) -> None:
     """Return as soon as condition holds; fail after timeout_s."""
     with trio.fail_after(timeout_s):
         while not condition():

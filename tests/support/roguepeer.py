@@ -8,7 +8,7 @@ from typing import Any
 import trio
 from libp2p.crypto.ed25519 import create_new_key_pair
 from libp2p.peer.id import ID
-from netpair import port_of, seed_of
+from netpair import HANG_S, port_of, seed_of
 
 from node.net import negotiate, yamux
 from node.net.noise import NOISE_ID, GatedNoise
@@ -35,7 +35,7 @@ async def secured(address: str, name: str, local: str | None = None) -> AsyncIte
     """A Noise connection as this name's key; no multiplexer yet."""
     async with raw(address, local) as tcp:
         conn = wrap(tcp, dialled=True)
-        with trio.fail_after(5):
+        with trio.fail_after(HANG_S):
             await negotiate.ask(conn, NOISE_ID)
             yield await GatedNoise(create_new_key_pair(seed_of(name)), lambda _: True).secure_anyone(conn)
 
@@ -45,7 +45,7 @@ async def muxed(address: str, name: str) -> AsyncIterator[Any]:
     """A Noise connection on which Yamux was agreed: the test writes the frames itself."""
     async with raw(address) as tcp:
         conn = wrap(tcp, dialled=True)
-        with trio.fail_after(5):
+        with trio.fail_after(HANG_S):
             await negotiate.ask(conn, NOISE_ID)
             session = await GatedNoise(create_new_key_pair(seed_of(name)), lambda _: True).secure_anyone(conn)
             await negotiate.ask(session, yamux.PROTOCOL_ID)

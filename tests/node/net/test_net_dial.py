@@ -9,7 +9,7 @@ import stockpeer
 import trio
 from libp2p.peer.peerinfo import PeerInfo
 from multiaddr import Multiaddr
-from netpair import LOOPBACK, LOOPBACK6, echoes, know_each_other, make, serving, until
+from netpair import HANG_S, LOOPBACK, LOOPBACK6, echoes, know_each_other, make, serving, until
 
 from node.net.addresses import parse
 from node.net.dial import race
@@ -38,11 +38,11 @@ def dead_port() -> str:
 
 
 async def test_every_address_is_dialled_and_the_first_that_works_wins() -> None:
-    a, b = make("a"), make("b")
+    a, b = make("a"), make("b", NetLimits(dial_s=2 * HANG_S))
     know_each_other(a, b)
     async with serving(a, b, listen=[LOOPBACK6]), black_hole() as (silent, taken):
-        with trio.fail_after(2):
-            info = await b.network.connect(a.peer_id, [silent, dead_port(), a.addresses[0]], timeout_s=5)
+        with trio.fail_after(HANG_S):   # the silent one alone would take until the deadline
+            info = await b.network.connect(a.peer_id, [silent, dead_port(), a.addresses[0]], timeout_s=2 * HANG_S)
         assert info.address == a.addresses[0]
         assert info.dialled
         assert taken == [1]
@@ -91,8 +91,8 @@ async def test_when_all_fail_each_address_has_its_reason_in_time() -> None:
     a, b = make("a", NetLimits(dial_s=0.3)), make("b")
     know_each_other(a, b)
     async with serving(a), black_hole() as (silent, _taken):
-        with pytest.raises(DialFailed) as failure, trio.fail_after(2):
-            await a.network.connect(b.peer_id, [silent, dead_port()], timeout_s=5)
+        with pytest.raises(DialFailed) as failure, trio.fail_after(HANG_S):
+            await a.network.connect(b.peer_id, [silent, dead_port()], timeout_s=2 * HANG_S)
         assert failure.value.reasons == {
             silent: "no answer in time", dead_port(): "Connection refused",
         }
@@ -171,7 +171,7 @@ async def test_streams_go_to_the_newest_connection_not_to_a_dead_one() -> None:
         await session.reach(parse(b.addresses[0]), b.peer_id)
         await until(lambda: b.network.connection(a.peer_id).dialled is False)  # type: ignore[union-attr]
         for _ in range(3):
-            with trio.fail_after(1):
+            with trio.fail_after(HANG_S):
                 assert await echoes(b, a.peer_id)
 
 
@@ -229,7 +229,7 @@ async def test_a_swarm_that_starts_nothing_any_more_holds_no_dial() -> None:
             await trio.sleep_forever()
 
         session.swarm.add_conn = never
-        with pytest.raises(DialFailed), trio.fail_after(3):
+        with pytest.raises(DialFailed), trio.fail_after(HANG_S):
             await b.network.connect(a.peer_id, a.addresses, timeout_s=2)
 
 

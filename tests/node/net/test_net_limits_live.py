@@ -10,7 +10,7 @@ from libp2p.io.trio import TrioTCPStream
 from libp2p.stream_muxer.yamux.yamux import PROTOCOL_ID as YAMUX
 from libp2p.stream_muxer.yamux.yamux import Yamux
 from multiaddr import Multiaddr
-from netpair import ANY_PACE, LOOPBACK6, echoes, know_each_other, linked_pair, make, port_of, serving, until
+from netpair import ANY_PACE, HANG_S, LOOPBACK6, echoes, know_each_other, linked_pair, make, port_of, serving, until
 from netprocess import child
 
 from node.net import negotiate, yamux
@@ -37,8 +37,8 @@ async def push(session: object, frame: bytes, total: int) -> int:
 
 
 async def hangs_up(session: object) -> bool:
-    """Whether the other side closes the connection within five seconds."""
-    with trio.move_on_after(5):
+    """Whether the other side closes the connection."""
+    with trio.move_on_after(HANG_S):
         try:
             while True:
                 await session.read(None)  # type: ignore[attr-defined]
@@ -100,7 +100,7 @@ async def test_streams_beyond_the_limit_are_reset_and_honest_peers_are_served() 
         async with roguepeer.muxed(a.addresses[0], "rogue") as session:
             await session.write(b"".join(roguepeer.syn(2 * number + 1) for number in range(200)))
             parser, resets = yamux.FrameParser(), 0
-            with trio.fail_after(5):
+            with trio.fail_after(HANG_S):
                 while resets < 200 - NetLimits().mux.max_inbound_streams:
                     parser.feed(await session.read(None))
                     while (event := parser.next()) is not None:
@@ -201,13 +201,12 @@ async def test_control_stock_goes_deaf_after_as_many_connections_as_it_may_hold_
 
 @pytest.mark.parametrize("idle", [50, 150])
 async def test_idle_connections_lock_nobody_out(idle: int) -> None:
-    a, b = make("a"), make("b")
+    a, b = make("a", NetLimits(upgrade_s=2 * HANG_S)), make("b")     # none of them goes by itself
     know_each_other(a, b)
     async with serving(a, b):
         waiting = [await trio.open_tcp_stream("127.0.0.1", port_of(a.addresses[0])) for _ in range(idle)]
         for _ in range(3):
-            with trio.fail_after(2):
-                await b.network.connect(a.peer_id, a.addresses, timeout_s=2)
+            await b.network.connect(a.peer_id, a.addresses, timeout_s=HANG_S)
             assert await echoes(b, a.peer_id)
             await b.network.disconnect(a.peer_id)
         session = a.network._session

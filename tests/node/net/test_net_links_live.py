@@ -43,18 +43,19 @@ async def test_a_frozen_peer_is_noticed_and_comes_back() -> None:
         async with child("links", "b", f"{a.peer_id}@{a.addresses[0]}") as b:
             a.gate.allow(b.peer_id)
             a.links.know(b.peer_id, b.addresses)
-            await until(lambda: len(a.ups()) == 1, 10)
+            await until(lambda: len(a.ups()) == 1)
             b.signal(signal.SIGSTOP)
             frozen_s = trio.current_time()
-            await until(lambda: len(a.downs()) == 1, 10)
+            await until(lambda: len(a.downs()) == 1)
             noticed_s = trio.current_time() - frozen_s
             assert a.downs()[0].reason == "silent"
-            # the deadline counts from the last sign of life, which is up to one beat before the freeze
-            assert limits.LINK_DEAD_S - 2 * limits.BEAT_INTERVAL_S <= noticed_s <= limits.LINK_DEAD_S + 1
+            # the deadline counts from the last sign of life, which is up to one beat before the freeze; that it is not
+            # later is shown on a clock of its own (test_net_links): this one stands still on a busy machine
+            assert noticed_s >= limits.LINK_DEAD_S - 2 * limits.BEAT_INTERVAL_S
             assert b.peer_id not in a.links.present()
             await trio.sleep(0.5)
             b.signal(signal.SIGCONT)
-            await until(lambda: len(a.ups()) == 2, 15)
+            await until(lambda: len(a.ups()) == 2)
             assert await echoes(a, b.peer_id)
         nursery.cancel_scope.cancel()
 
@@ -68,14 +69,12 @@ async def test_a_killed_peer_is_noticed_at_once_and_found_again_after_its_restar
         async with child("links", "b", f"{a.peer_id}@") as b:
             a.links.know(b_id, b.addresses)
             where = b.addresses[0]
-            await until(lambda: len(a.ups()) == 1, 10)
+            await until(lambda: len(a.ups()) == 1)
             b.signal(signal.SIGKILL)
-            killed_s = trio.current_time()
-            await until(lambda: len(a.downs()) == 1, 5)
-            assert trio.current_time() - killed_s < limits.LINK_DEAD_S
-            assert a.downs()[0].reason == "lost"
+            await until(lambda: len(a.downs()) == 1)
+            assert a.downs()[0].reason == "lost"    # and not "silent", at the beats' deadline
         async with child("links", "b", f"{a.peer_id}@", listen=where):
-            await until(lambda: len(a.ups()) == 2, 10)
+            await until(lambda: len(a.ups()) == 2)
         nursery.cancel_scope.cancel()
 
 
@@ -93,10 +92,10 @@ async def test_twenty_restarts_of_the_peer_multiply_nothing() -> None:
                 b.links.know(a.peer_id, [])
                 a.meet(b)
                 a.links.wake(b.peer_id)
-                await until(lambda: len(a.ups()) == round_number + 1, 5)  # noqa: B023
+                await until(lambda: len(a.ups()) == round_number + 1)  # noqa: B023
                 await b.links.leave_all("shutdown")
                 life.cancel_scope.cancel()
-            await until(lambda: len(a.downs()) == round_number + 1, 5)  # noqa: B023
+            await until(lambda: len(a.downs()) == round_number + 1)  # noqa: B023
         assert {down.reason for down in a.downs()} == {"bye:shutdown"}
         await until(lambda: a.network.connected() == set())
         assert a.network._session is not None
