@@ -1,4 +1,4 @@
-"""Finds the owner's stored passwords and tokens in a text, also re-cased, spaced out, reversed or encoded.
+"""Finds the owner's stored passwords and tokens in a text, also re-cased, spaced out, reversed, escaped or encoded.
 
 A hit is refused like any secret. Short values count as whole words only. Must not know where values come from.
 """
@@ -9,6 +9,7 @@ import unicodedata
 import urllib.parse
 from collections.abc import Iterable, Sequence
 
+from node.privacy.escapes import readings
 from node.privacy.normalise import is_unseen
 
 __all__ = ["KnownSecrets"]
@@ -32,8 +33,10 @@ class KnownSecrets:
 
     def holds(self, text: str) -> bool:
         """Whether one of the values stands in the text."""
-        if not self._exact:
-            return False
+        return bool(self._exact) and any(
+            map(self._stands_in, (text, *(meant.text for meant in readings(text)))))
+
+    def _stands_in(self, text: str) -> bool:
         visible = _visible(text)
         folded = visible.casefold()
         if any(value in folded for value in self._plain) or any(word.search(folded) for word in self._words):

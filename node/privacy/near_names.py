@@ -38,6 +38,10 @@ class NearNames:
                 self._by_deletion.setdefault(shorter, []).append(word)
         self._persons.setdefault(word, set()).add(person)
 
+    def knows(self, word: str) -> bool:
+        """Whether this is one of the words, spelt exactly so."""
+        return word in self._persons
+
     def find(self, folded: str) -> Iterator[tuple[int, int, bool]]:
         """(start, end, sure) of misspelt names in a folded text. sure: beside another name of the same person;
         otherwise the caller should want one more sign (a capital letter).

@@ -7,7 +7,7 @@ A small net that always runs; names and addresses of unknown people need the det
 import re
 from collections.abc import Sequence
 
-from node.privacy.escapes import unescaped
+from node.privacy.escapes import readings
 from node.privacy.normalise import visible
 from node.privacy.off_loop import off_loop
 from node.privacy.spelled_email import find_spelled_emails
@@ -41,8 +41,7 @@ def find_patterns(text: str) -> list[Hit]:
     """Every hit, in no particular order; they may overlap. Invisible characters, full-width signs and escapes hide
     nothing."""
     hits = _find(text)
-    meant = unescaped(text)
-    if meant is not None:
+    for meant in readings(text):
         hits += [Hit(meant.starts[hit.start], meant.ends[hit.end - 1], hit.type) for hit in _find(meant.text)]
     return hits
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from node.privacy.escapes import unescaped
+from node.privacy.escapes import readings
 from node.privacy.normalise import is_unseen
 from node.privacy.patterns import find_ibans
 from node.privacy.prose_secrets import find_spoken
@@ -85,8 +85,7 @@ _SCHEMES: tuple[tuple[re.Pattern[str], frozenset[int]], ...] = (
 def find_secrets(text: str) -> list[SecretHit]:
     """Every hit in order. Positions are of the text after unseen characters were dropped and NFKC applied, or of that
     with its escapes undone."""
-    meant = unescaped(text)
-    hits = _find(_plain(text)) + (_find(_plain(meant.text)) if meant is not None else [])
+    hits = [hit for one in (text, *(meant.text for meant in readings(text))) for hit in _find(_plain(one))]
     return sorted(set(hits), key=lambda hit: (hit.start, hit.end, hit.kind))
 
 

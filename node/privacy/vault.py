@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import ahocorasick
 
-from node.privacy.escapes import unescaped
+from node.privacy.escapes import readings
 from node.privacy.near_names import NearNames
 from node.privacy.normalise import Folded, fold, fold_word, squeeze
 from node.privacy.word_names import DATE_CUES, EVERYDAY, KINDS_OF_PLACE, MONTHS, STRONG_CUES, VERBS_AFTER, WEAK_CUES
@@ -94,8 +94,7 @@ class Vault:
         if not self._count or not text:
             return []
         spans = self._spans(text)
-        meant = unescaped(text)
-        if meant is not None:
+        for meant in readings(text):
             spans += [
                 Hit(meant.starts[hit.start], meant.ends[hit.end - 1], hit.type) for hit in self._spans(meant.text)]
         return merge(spans, text)
@@ -230,6 +229,8 @@ class Vault:
     def _find_near(self, text: str, folded: Folded) -> Iterator[Hit]:
         for start, end, sure in self._near.find(folded.text):
             place = folded.origin[start]
+            if text[place - 1 : place] == "\\" and self._near.knows(folded.text[start + 1 : end].split(" ")[0]):
+                start += 1      # the end of an escape, and no typing error: "\nNadia"
             if sure or (text[place].isupper() and not _starts_sentence(text, place)):
                 yield _hit(folded, start, end, "PERSON")
 

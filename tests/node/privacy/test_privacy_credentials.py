@@ -109,6 +109,8 @@ def encodings(value: str) -> dict[str, str]:
         "hex": raw.hex(), "base64": base64.b64encode(raw).decode(),
         "base64 inside": base64.b64encode(b"xy" + raw).decode(),
         "reversed": value[::-1], "url": "blue-Heron%2042%20sails", "base32": base64.b32encode(raw).decode(),
+        "escaped": "".join(f"\\u{{{ord(char):x}}}" for char in value),
+        "escaped twice": "".join(f"%25{byte:02x}" for byte in raw),
     }
 
 
