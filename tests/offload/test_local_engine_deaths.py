@@ -174,8 +174,8 @@ async def test_a_worker_that_does_not_move_is_ended(
 ) -> None:
     """One shows no life at all, the other one answers pings and decodes nothing."""
     monkeypatch.setattr(model_host, "_PING_EVERY_S", 0.05)
-    monkeypatch.setattr(pulse, "_PONG_DEADLINE_S", 0.4)
-    monkeypatch.setattr(pulse, "_STALL_S", 0.4)
+    monkeypatch.setattr(pulse, "_PONG_DEADLINE_S", 1.0)     # more than a busy machine is late
+    monkeypatch.setattr(pulse, "_STALL_S", 1.0)
     async with running_engine([fake], policy=RestartPolicy(first_delay_s=0.01, crash_limit=50)) as engine:
         events = await collect(engine, asked(script))
         assert isinstance(events[-1], Failed)
@@ -250,7 +250,7 @@ async def test_a_decode_that_does_not_end_is_seen_in_health(fake: Path, monkeypa
             async for event in answer:
                 if isinstance(event, Started):
                     break
-            with trio.fail_after(10):
+            with trio.fail_after(60):
                 while "No decode has finished" not in (await engine.health()).detail:
                     await trio.sleep(0.02)
             assert (await engine.health()).state == "ready"
@@ -259,7 +259,7 @@ async def test_a_decode_that_does_not_end_is_seen_in_health(fake: Path, monkeypa
 
 async def test_a_load_longer_than_the_idle_time_is_waited_for_and_the_model_goes_when_it_is_idle(fake: Path) -> None:
     (fake / "fake.Q4_0.gguf").rename(fake / "slow.gguf")
-    async with running_engine([fake], limits=HostLimits(idle_stop_s=0.1)) as engine:
+    async with running_engine([fake], limits=HostLimits(idle_stop_s=0.3)) as engine:
         assert text_of(await collect(engine, asked("say:hello", principal="peer-1"))) == "hello"
         while engine.worker_pids:
             await trio.sleep(0.01)

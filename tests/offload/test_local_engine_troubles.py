@@ -73,7 +73,7 @@ async def test_a_decode_of_another_model_that_does_not_end_is_told(
                 async for event in answer:
                     if isinstance(event, Started):
                         break
-            with trio.fail_after(10):
+            with trio.fail_after(60):
                 while not (health := await engine.health()).troubles:
                     await trio.sleep(0.02)
             assert health.troubles[0].startswith("second ready; No decode has finished for ")

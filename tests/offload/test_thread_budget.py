@@ -60,7 +60,7 @@ async def test_guests_give_their_cores_to_the_owners_model_and_get_them_back(
         hosts = {host.model.record.name: host for host, _ in engine._hosts.values()}
 
         async def share(expected: tuple[int, int]) -> None:
-            with trio.fail_after(5):
+            with trio.fail_after(60):
                 while (hosts["one"].threads, hosts["two"].threads) != expected:
                     await trio.sleep(0.01)
 
