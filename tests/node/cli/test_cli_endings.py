@@ -155,7 +155,7 @@ if "--until-stdin-ends" in sys.argv:
     leash.hold()
 folder = pathlib.Path(os.environ["KITH_HOME"])
 (pathlib.Path(os.environ["PIDS"]) / str(os.getpid())).write_text(str(folder))
-time.sleep(60)
+time.sleep(600)
 """
 DEMO = """
 import os, signal, sys
@@ -165,7 +165,7 @@ from node.cli.demo import nodes
 play = cmd_demo.run_demo
 cmd_demo.run_demo = lambda root, at: play(root, at, (sys.executable, "-c", os.environ["FAKE"]))
 nodes.DemoNode.wait_for = lambda *_, **__: {"stage": "ready"}
-cmd_demo.run_steps = lambda stage, report: __import__("time").sleep(60)
+cmd_demo.run_steps = lambda stage, report: __import__("time").sleep(600)
 main.main(["demo"])
 """
 
@@ -193,7 +193,7 @@ def test_the_demo_takes_its_nodes_along(tmp_path, short_folder, how):
     pids.mkdir()
     env = {**os.environ, "PIDS": str(pids), "TMPDIR": str(scratch), "FAKE": FAKE}
     with subprocess.Popen([sys.executable, "-P", "-c", DEMO], env=env, stderr=subprocess.PIPE, text=True) as demo:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 120
         while len(list(pids.iterdir())) < 2 and time.monotonic() < deadline:
             time.sleep(0.05)
         if demo.poll() is not None:
@@ -201,7 +201,7 @@ def test_the_demo_takes_its_nodes_along(tmp_path, short_folder, how):
         children = [int(path.name) for path in pids.iterdir()]
         assert len(children) == 2 and all(map(alive, children))
         demo.send_signal(how)
-        _, err = demo.communicate(timeout=10)
+        _, err = demo.communicate(timeout=120)
     while any(map(alive, children)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(map(alive, children)) and demo.returncode != 0 and "Traceback" not in err
