@@ -46,11 +46,12 @@ def decodes(node: DemoNode) -> int:
 
 
 def at_rest(node: DemoNode) -> None:
-    """Wait until it decodes nothing, as told by itself."""
+    """Wait until it decodes nothing and has nothing to decode, as told by itself."""
     def still() -> bool:
-        seen = decodes(node)
+        seen = noted(node)
         time.sleep(STILL_S)
-        return decodes(node) == seen
+        told = [line for line in seen if line["what"] == "pong"]
+        return told[-1]["running"] == 0 and noted(node) == seen
 
     until(still, "nothing is decoded any more")
 
@@ -132,6 +133,7 @@ def hedge_once(three: ThreeNodes) -> bool:
 
 def test_one_that_cannot_move_costs_no_answer_and_starts_nothing_when_it_can_again(three: ThreeNodes) -> None:
     (worker,) = workers_of(three.attic)
+    at_rest(three.attic)
     before = decodes(three.attic)
     process = psutil.Process(worker.pid)
     process.suspend()
