@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import trio
+from patience import HANG_S, until
 
 from node.net.events import NetEvent
 from node.net.gate import Gate
@@ -13,12 +14,16 @@ from node.net.limits import NetLimits, PaceLimits, Rate
 from node.net.streams import PeerStream
 from protocol.errors import ChannelClosed
 
+__all__ = [
+    "ANY_PACE", "BROKEN", "ECHO", "HANG_S", "HELD", "LOOPBACK", "LOOPBACK6", "PROTOCOLS", "SINK", "SOURCE", "Node",
+    "echoes", "know_each_other", "linked_pair", "make", "port_of", "read_all", "say", "seed_of", "serve_stream",
+    "serving", "until",
+]
+
 ECHO, SINK, BROKEN, SOURCE, HELD = "/test/echo/1", "/test/sink/1", "/test/broken/1", "/test/source/1", "/test/held/1"
 PROTOCOLS = (ECHO, SINK, BROKEN, SOURCE, HELD, "/kith/pair/1")
 ANY_PACE = PaceLimits(*[Rate(1 << 30, 1.0)] * 6)
 """As often as anybody likes: for tests of what many calls leave behind, and as the negative control of the limit."""
-HANG_S = 30.0
-"""Only a hang takes so long; a busy machine may take a good part of it."""
 LOOPBACK = "/ip4/127.0.0.1/tcp/0"
 LOOPBACK6 = "/ip6/::1/tcp/0"
 
@@ -138,10 +143,3 @@ async def read_all(stream: PeerStream, deadline_s: float = HANG_S) -> tuple[int,
 
 def port_of(address: str) -> int:
     return int(address.split("/")[4])
-
-
-async def until(condition: Callable[[], bool], timeout_s: float = HANG_S) -> None:
-    """Return as soon as condition holds; fail after timeout_s."""
-    with trio.fail_after(timeout_s):
-        while not condition():
-            await trio.sleep(0.005)

@@ -9,6 +9,7 @@ from functools import partial
 
 import pytest
 import trio
+from patience import HANG_S
 
 from node.api.app import build_app
 from node.api.ports import AskInput, Emit
@@ -218,7 +219,7 @@ async def test_a_client_that_leaves_cancels_its_request(api):
         events.close()
 
     await in_thread(leave)
-    with trio.fail_after(5):
+    with trio.fail_after(HANG_S):
         while services.asking.ended != "cancelled":
             await trio.sleep(0.01)
 

@@ -7,6 +7,7 @@ import pytest
 import trio
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import until
 
 from node.daemon.adverts import KEEP_EVERY_S, SPEEDS_KEY, Adverts, advert_of, load_of
 from node.store import settings
@@ -59,7 +60,7 @@ async def test_a_burst_of_changes_is_told_at_most_twice_a_second_and_its_end_at_
             await trio.sleep(0.01)
             for one in held:
                 bench.workload.end(one)
-        await trio.sleep(0.7)
+        await until(lambda: bool(bench.told) and bench.told[-1][1] == Load())
         nursery.cancel_scope.cancel()
     assert 2 <= len(bench.told) <= 6
     gaps = [later - earlier for (earlier, _), (later, _) in zip(bench.told, bench.told[1:], strict=False)]
@@ -71,12 +72,12 @@ async def test_what_does_not_change_is_not_told_again(bench: Bench) -> None:
     async with trio.open_nursery() as nursery:
         await nursery.start(bench.adverts.run)
         one = bench.workload.begin(REQUEST)
-        await trio.sleep(0.6)
+        await until(lambda: len(bench.told) == 1)
         bench.workload.changed()
         await trio.sleep(0.6)
         assert [load.queued for _, load in bench.told] == [1]
         bench.workload.note(one, Started(5, 0, DIGEST))
-        await trio.sleep(0.1)
+        await until(lambda: len(bench.told) > 1)
         assert [(load.running, load.queued) for _, load in bench.told] == [(0, 1), (1, 0)]
         nursery.cancel_scope.cancel()
 

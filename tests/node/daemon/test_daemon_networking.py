@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 import trio
+from patience import HANG_S
 
 from node.daemon import networking as module
 from node.daemon.networking import Networking, Wiring
@@ -103,7 +104,7 @@ def made(mode: str) -> Networking:
 
 async def started(nursery: trio.Nursery, net: Networking, *listen: str) -> None:
     await nursery.start(lambda **kw: net.run(listen, any_port=False, **kw))
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_S):
         while net.stage != "ready":
             await trio.sleep(0.01)
 

@@ -8,6 +8,7 @@ import pytest
 import trio
 from fixed import FixedClock
 from pairing_node import PairingNode, open_node
+from patience import HANG_S
 
 from node.daemon.grants import Grants
 from node.daemon.peers import Roster
@@ -156,7 +157,7 @@ async def running(house: House, nursery: trio.Nursery) -> None:
 
 
 async def until(condition: Any) -> None:
-    with trio.fail_after(5):
+    with trio.fail_after(HANG_S):
         while not await condition():
             await trio.sleep(0.01)
 
@@ -261,7 +262,7 @@ async def test_told_addresses_make_nobody_present(house: House) -> None:
 async def test_own_addresses_are_told_when_they_change_with_a_higher_number(house: House) -> None:
     async with trio.open_nursery() as nursery:
         await running(house, nursery)
-        with trio.fail_after(5):
+        with trio.fail_after(HANG_S):
             while not house.net.told:
                 await trio.sleep(0.01)
             first = verify_whereabouts(house.net.told[-1], peer_id=house.node.identity.peer_id)

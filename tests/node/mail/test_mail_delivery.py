@@ -11,6 +11,7 @@ import trio
 from guard_bench import MemoryStream
 from mail_post import Post, open_post, restarted, running
 from memory_channel import ALICE, BOB
+from patience import HANG_S
 
 from node.store import mail
 from protocol import limits
@@ -86,7 +87,7 @@ async def test_an_acknowledgement_lost_in_a_crash_is_made_good(post: Post) -> No
         assert await post.inbox() == ["only once"]
         assert await post.states() == ["delivered"]
         assert post.streams[0].written == []
-        with trio.fail_after(5):
+        with trio.fail_after(HANG_S):
             while await post.open_entries():
                 await trio.sleep(0.01)
 
@@ -119,7 +120,7 @@ async def test_a_peer_that_claims_a_number_nobody_reaches_moves_nothing(post: Po
     await post.put("one")
     async with running(post):
         post.deliverer.peer_up(BOB)
-        with trio.fail_after(10):
+        with trio.fail_after(HANG_S):
             while len(post.streams) < 2:
                 await trio.sleep(0.01)
     assert [row.seq for row in await post.near.read(mail.pending, BOB)] == [1]

@@ -9,6 +9,7 @@ import trio
 from fixed import FixedClock
 from mail_post import Post, message, open_post, running
 from memory_channel import ALICE, BOB, MemoryChannel, memory_channels
+from patience import HANG_S
 
 from node.errors import StorageError
 from node.mail.receive import Receiver
@@ -130,7 +131,7 @@ async def test_a_sender_whose_disk_fails_for_a_while_sends_later(
     monkeypatch.setattr(post.near, "read", fail_once_after_some)
     async with running(post):
         post.deliverer.peer_up(BOB)
-        with trio.fail_after(30):
+        with trio.fail_after(HANG_S):
             while (await read(mail.marks, BOB)).acked < 1:
                 await trio.sleep(0.01)
         assert await post.inbox() == ["still here"]
@@ -155,6 +156,9 @@ async def test_a_full_inbox_refuses_keeps_nothing_and_takes_the_rest_once_it_is_
     await post.put("one", "two", "three", "four")
     async with running(post):
         post.deliverer.peer_up(BOB)
+        with trio.fail_after(HANG_S):
+            while (await post.states())[:2] != ["delivered"] * 2:
+                await trio.sleep(0.01)
         await trio.sleep(1)
         assert await post.inbox() == ["one", "two"]
         assert (await post.states())[:2] == ["delivered"] * 2

@@ -134,7 +134,7 @@ async def test_a_worker_that_keeps_dying_is_left_alone() -> None:
 
 @pytest.mark.usefixtures("fake")
 async def test_no_answer_in_time_and_a_failed_text_are_told_apart() -> None:
-    async with scanning(deadline_s=0.8) as worker:
+    async with scanning(deadline_s=4.0) as worker:
         with pytest.raises(ScanUnavailable, match="ValueError"):
             await worker.embed(["refuse"])
         with pytest.raises(ScanUnavailable, match="wrong number"):
