@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, replace
 
 from node.agent.ports import Span
+from node.agent.readers.meal_hours import half_named, in_half
 from node.agent.readers.numbers import fold, number
 
 __all__ = ["DAY_END_MIN", "DAY_START_MIN", "DayTime", "day_times"]
@@ -185,7 +186,11 @@ def _range(match: re.Match[str], low: str, hour24: bool) -> DayTime | None:
         return None
     if a[2] and b[2] and not lead and not _AFTER_DAY.search(low[: match.start()]):  # "2 to 4" alone is no time
         return None
-    start, end = a[0], b[0]
+    span = Span(*match.span())
+    half = "" if a[1] or b[1] else half_named(low, span)    # "dinner from 7 to 9"
+    start, end = in_half(a[0], half), in_half(b[0], half)
+    if half == "evening" and end == 720:
+        end = 1440
     if b[1] and not a[1]:  # "2-5pm", "9 to 12am": the first takes the nearest earlier half
         start = max((c for c in (a[0] % 720, a[0] % 720 + 720) if c < end), default=a[0])
     if end <= start and not b[1]:
@@ -193,10 +198,11 @@ def _range(match: re.Match[str], low: str, hour24: bool) -> DayTime | None:
     if b[1] and end == 0:       # until midnight
         end = 1440
     if end <= start or end > 1440:
-        night = DayTime(start, b[0] if b[1] else b[0] % 720, Span(*match.span()), relation="backwards")
-        return None if a[2] and b[2] else night
+        night = DayTime(start, b[0] if b[1] else b[0] % 720, span, relation="backwards")
+        return None if a[2] and b[2] and not half else night
     event = lead == "from" or (lead is None and sep != "and")
-    return DayTime(start, end, Span(*match.span()), relation="from" if event else "within")
+    literal = a[1] or b[1] or bool(half)
+    return DayTime(start, end, span, relation="from" if event else "within", literal=literal)
 
 
 def _part(match: re.Match[str], low: str, _hour24: bool) -> DayTime | None:
@@ -258,6 +264,8 @@ def _point(match: re.Match[str], low: str, hour24: bool) -> DayTime | None:
     if minutes == 1440:
         minutes = 0
     span = Span(*match.span())
+    if not literal:
+        minutes = in_half(minutes, half_named(low, span))
     if lead in {"before", "by", "until", "till", "not after", "no later than"}:
         minutes = minutes or 1440  # before midnight: the end of the day
         return DayTime(min(DAY_START_MIN, minutes - 1), minutes, span, relation="before", literal=literal)

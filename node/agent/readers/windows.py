@@ -9,7 +9,6 @@ import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
-from typing import Protocol, TypeVar
 from zoneinfo import ZoneInfo
 
 from node.agent.ports import Interval, Span
@@ -17,7 +16,9 @@ from node.agent.readers.clocktimes import DayTime, day_times
 from node.agent.readers.dates import Days, days
 from node.agent.readers.durations import Length, lengths
 from node.agent.readers.impossible import impossible
+from node.agent.readers.meal_hours import Half, half_of_request, in_half
 from node.agent.readers.numbers import fold
+from node.agent.readers.self_corrections import correcting, meant
 
 __all__ = ["Locale", "When", "read_when", "wall_time"]
 
@@ -27,9 +28,6 @@ _SOON = re.compile(
 )
 _PREPOSITION = re.compile(r"(?:for|on|at)\b")
 _TODAY = re.compile(r"this\b|tonight\b")
-_CORRECTED = re.compile(
-    r"\b(?:no\s*,?\s*wait|no\s*,?\s*sorry|sorry|i\s+meant?|make\s+that|or\s+rather|scratch\s+that)\b"
-)
 _OPEN_DAYS = 14
 """How far a search goes when only one side was said."""
 _AT_MIN = 60
@@ -86,6 +84,10 @@ class When:
     names_weekend: bool = False
     spans: tuple[Span, ...] = field(default=())
     zone: ZoneInfo = field(default=ZoneInfo("UTC"))
+    half: Half = ""
+    """The half of the day that the request's words put a bare hour in, dinner in the evening."""
+    either_half: bool = False
+    """The clock time was said without am or pm."""
     doubt: str = ""
     """What is wrong with the time that was said, for the owner: nothing is made of it then, and it is asked for."""
 
@@ -102,6 +104,7 @@ class When:
         mine_days = bool(self.windows or self.moment or self.soon)
         mine_time = self.moment is not None or self.fixed_min is not None or self.day_from_min is not None
         days, times = (self if mine_days else earlier), (self if mine_time else earlier)
+        half = earlier.half if mine_time and self.either_half and not self.half else ""     # dinner, then "at 7"
         return replace(
             self,
             windows=days.windows,
@@ -113,9 +116,11 @@ class When:
             names_weekend=days.names_weekend,
             day_from_min=times.day_from_min,
             day_to_min=times.day_to_min,
-            fixed_min=times.fixed_min,
-            end_min=times.end_min,
+            fixed_min=times.fixed_min if times.fixed_min is None else in_half(times.fixed_min, half),
+            end_min=times.end_min if times.end_min is None else in_half(times.end_min, half),
             preferred=times.preferred,
+            half=self.half or earlier.half,
+            either_half=times.either_half and not half,
             length=self.length or earlier.length,
         )
 
@@ -206,15 +211,15 @@ def read_when(text: str, now: datetime, locale: Locale) -> When:
         one for one in said_lengths if one.from_now or not any(d.span.overlaps(one.span) for d in said_days)
     ]
     before = [item.span for item in said_days]
-    said_days = _meant(said_days, fold(text))
+    said_days = meant(said_days, fold(text))
     said_days = [d for d in said_days if not any(d.span.overlaps(n.span) and n.from_now for n in said_lengths)]
     taken = [item.span for item in said_days] + [item.span for item in said_lengths]
     all_times = _named_apart(day_times(text, taken, hour24=locale.hour24), taken, fold(text))
-    said_times = _meant(all_times, fold(text))
+    said_times = meant(all_times, fold(text))
     back = [*(span for span in before if span not in taken), *(one.span for one in all_times if one not in said_times)]
     soon = [Span(*match.span()) for match in _SOON.finditer(fold(text))]
     kept = [*taken, *(item.span for item in said_times), *soon]
-    spans = sorted({*kept, *back, *_corrections(back, kept, fold(text))})
+    spans = sorted({*kept, *back, *correcting(back, kept, fold(text))})
     length = next((item for item in said_lengths if not item.from_now), None)
     moment, offset_day = _from_now(said_lengths, now, today)
     windows, lower = _windows(said_days, today)
@@ -250,6 +255,8 @@ def read_when(text: str, now: datetime, locale: Locale) -> When:
         or any((after - first).days <= 2 and first.weekday() >= 5 for first, after in windows),
         spans=tuple(spans),
         zone=locale.zone,
+        half=half_of_request(fold(text)),
+        either_half=any(not item.literal and item.relation in {"at", "from"} for item in said_times),
         doubt=_doubt(said_times, text),
     )
 
@@ -266,36 +273,6 @@ def _doubt(said: list[DayTime], text: str) -> str:
     words = item.span.of(text).strip()
     return (f'"{words}" ends before it begins. If it goes over midnight, say when it starts and how long it lasts: '
             f'"at {item.from_min // 60}:{item.from_min % 60:02} for {lasts}".')
-
-
-class _Said(Protocol):
-    """Anything that was read, with its place."""
-
-    @property
-    def span(self) -> Span:
-        """Where it stands."""
-        ...
-
-
-_Read = TypeVar("_Read", bound=_Said)
-
-
-def _meant(said: list[_Read], low: str) -> list[_Read]:
-    """What is left when the speaker corrected himself: "on Monday, sorry, I mean Tuesday" is Tuesday."""
-    return [
-        item for number, item in enumerate(said)
-        if not any(_CORRECTED.search(low[item.span.end : later.span.start]) for later in said[number + 1 : number + 2])
-    ]
-
-
-def _corrections(back: list[Span], kept: list[Span], low: str) -> list[Span]:
-    """The words with which something was taken back, between it and what was meant."""
-    found: list[Span] = []
-    for span in back:
-        after = min((one.start for one in kept if one.start >= span.end), default=span.end)
-        if match := _CORRECTED.search(low, span.end, after):
-            found.append(Span(span.end, after) if not low[match.end() : after].strip(" ,.") else Span(*match.span()))
-    return found
 
 
 def _named_apart(said: list[DayTime], days: list[Span], low: str) -> list[DayTime]:
