@@ -20,6 +20,7 @@ from offload.worker_frames import FileKey, Unlock
 
 __all__ = ["KvVault", "WorkerKeys"]
 
+_OWNER = "owner"        # the principal of this device's own requests
 _KEY_BYTES = 32
 _NAME = re.compile(r"([0-9a-f]{32})-[0-9a-f]{32}\.kv")
 _MOST_FILES = 4096      # of one principal and model
@@ -46,6 +47,10 @@ class KvVault:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
 
+    def beginning(self, principal: str) -> str:
+        """How the names of all of the principal's files begin, which opens none of them."""
+        return f"{self._tag(principal)}-"
+
     def known(self, principal: str, digest: str) -> list[FileKey]:
         """The principal's files of this model, with their keys. Raises OSError."""
         tag = self._tag(principal)
@@ -56,7 +61,7 @@ class KvVault:
 
     def fresh(self, principal: str, digest: str) -> FileKey:
         """A name and key for one new file. Raises OSError."""
-        name = f"{self._tag(principal)}-{self._random(16).hex()}.kv"
+        name = f"{self.beginning(principal)}{self._random(16).hex()}.kv"
         return FileKey(name, self._key(principal, digest, name))
 
     def erase(self, principal: str) -> None:
@@ -120,6 +125,8 @@ class WorkerKeys:
         self._unlocked: set[str] = set()
         self.folder = ""
         self.limit_bytes = vault.limit_bytes if vault is not None else 0
+        self.owners = vault.beginning(_OWNER) if vault is not None else ""
+        """How the names of the owner's files begin."""
 
     def begin(self) -> None:
         """A new process starts; it has no keys yet."""

@@ -252,6 +252,7 @@ class ModelHost:
             model_path=str(self.model.path), digest=self.model.digest, context_tokens=self.limits.context_tokens,
             slots=self.limits.slots, queue_limit=self.limits.queue_limit, threads=self.threads,
             extra_buffers=self._fast, cache_folder=self._keys.folder, cache_limit_bytes=self._keys.limit_bytes,
+            cache_owners=self._keys.owners,
             adapters=[AdapterFile(one.digest, str(one.path)) for one in self.adapters if one.path.is_file()],
             gpu_layers=self.limits.gpu_layers, memory_bytes=self.limits.memory_bytes))
 

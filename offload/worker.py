@@ -139,7 +139,8 @@ class _Lanes:
         self._adapters = Adapters(model, {adapter.digest: adapter.path for adapter in setup.adapters})
         if setup.cache_folder:
             binding = f"{setup.digest} {version('llama_cpp_python')} {instruction_sets()} f16 unified"
-            self.files = KvFiles(setup.cache_folder, binding=binding, limit_bytes=setup.cache_limit_bytes)
+            self.files = KvFiles(
+                setup.cache_folder, binding=binding, limit_bytes=setup.cache_limit_bytes, owners=setup.cache_owners)
         self._normal = self._scheduler(context, exact=False)
         self._exact: Scheduler | None = None
         self.side_work = SideWork(model, setup.threads)

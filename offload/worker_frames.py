@@ -26,9 +26,9 @@ class AdapterFile(msgspec.Struct, frozen=True):
 class Serve(msgspec.Struct, frozen=True, tag="serve", kw_only=True):
     """Opening: load this model and answer.
 
-    cache_folder is the only writable path, empty for none; its files may take cache_limit_bytes. adapters: those that
-    requests may name, by digest; each is loaded when one does. memory_bytes: most private memory, 0 for what the model
-    turns out to need.
+    cache_folder is the only writable path, empty for none; its files may take cache_limit_bytes; the names of the
+    owner's begin with cache_owners. adapters: those that requests may name, by digest; each is loaded when one does.
+    memory_bytes: most private memory, 0 for what the model turns out to need.
     """
 
     model_path: str
@@ -40,6 +40,7 @@ class Serve(msgspec.Struct, frozen=True, tag="serve", kw_only=True):
     extra_buffers: bool
     cache_folder: str = ""
     cache_limit_bytes: int = 0
+    cache_owners: str = ""
     adapters: list[AdapterFile] = []
     gpu_layers: int = -1
     memory_bytes: int = 0

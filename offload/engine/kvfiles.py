@@ -3,7 +3,8 @@
 A file is a magic number, a sealed index (the token ids and the sizes) and sealed blocks of the memory's data, by
 AES-256-GCM with a key that seals this one file once; the nonce is the block's number. Bound to model, adapter, context
 parameters, principal and name: with any of these different it does not open. What does not open is removed. It is a
-cache: a file that is torn by a crash does not open, so nothing waits for the disk. Must not know slots or scheduling.
+cache: a file that is torn by a crash does not open, so nothing waits for the disk. The longest unused leaves first, and
+for a guest's none of the owner's, as in memory. Must not know slots or scheduling.
 """
 
 import os
@@ -17,6 +18,7 @@ import numpy as np
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from offload.engine.fair import OWNER
 from offload.engine.prefix import PrefixTree
 from offload.worker_frames import FileKey
 
@@ -31,6 +33,7 @@ _BLOCK_BYTES = 1024 * 1024
 _TAG_BYTES = 16
 _MOST_INDEX_BYTES = 16 * 1024 * 1024
 _MOST_SPARE_KEYS = 64
+_GUESTS_PART = 0.5      # of all that the files may take, for all guests together; the owner may take the whole
 
 
 class _Index(msgspec.Struct, frozen=True, array_like=True):
@@ -68,9 +71,11 @@ class Contents:
 class KvFiles:
     """The files of one model in one folder. One thread only."""
 
-    def __init__(self, folder: str, *, binding: str, limit_bytes: int) -> None:
-        """binding: model digest and context parameters in words. limit_bytes: how much all files may take."""
+    def __init__(self, folder: str, *, binding: str, limit_bytes: int, owners: str = "") -> None:
+        """binding: model digest and context parameters in words. limit_bytes: how much all files may take. owners: how
+        the names of the owner's files begin, also of those that are still closed; empty when none is."""
         self._folder = folder
+        self._owners = owners
         self._binding = binding
         self._limit_bytes = limit_bytes
         self._keys: dict[str, tuple[str, AESGCM]] = {}       # name -> principal, key
@@ -145,7 +150,7 @@ class KvFiles:
         """Write a file, in the place of those whose tokens are a beginning of these. False: not possible."""
         size = len(contents.state) + sum(len(state) for _, state in contents.checkpoints) + 8 * len(tokens)
         keys = self._spare.get(space[0])
-        if self._broken or not keys or not self._make_room(size):
+        if self._broken or not keys or not self._make_room(size, space[0]):
             return False
         given = keys.pop()
         self._keys[given.name] = space[0], AESGCM(given.key)
@@ -234,22 +239,34 @@ class KvFiles:
         except OSError:
             self._broken = True
 
-    def _make_room(self, wanted_bytes: int) -> bool:
-        """Remove files, longest unused first, until so much fits. False when it never does."""
-        if wanted_bytes > self._limit_bytes:
-            return False
+    def _make_room(self, wanted_bytes: int, principal: str) -> bool:
+        """Remove files until so much fits: guests' first, longest unused first, and for a guest none of the owner's.
+        False when it never does; then nothing was removed."""
+        for_owner = principal == OWNER
         try:
             with os.scandir(self._folder) as entries:
                 found = sorted((entry.stat().st_mtime_ns, entry.stat().st_size, entry.name) for entry in entries)
         except OSError:
             return False
-        used = sum(size for _, size, _ in found)
-        for _, size, name in found:
-            if used + wanted_bytes <= self._limit_bytes:
+        guests = [(size, name) for _, size, name in found if not self._is_owners(name)]
+        owners = [(size, name) for _, size, name in found if self._is_owners(name)]
+        room = self._limit_bytes
+        if not for_owner:
+            room = min(int(room * _GUESTS_PART), room - sum(size for size, _ in owners))
+        if wanted_bytes > room:
+            return False
+        leaving = guests + owners if for_owner else guests
+        used = sum(size for size, _ in leaving)
+        for size, name in leaving:
+            if used + wanted_bytes <= room:
                 break
             self._remove(name)
             used -= size
         return True
+
+    def _is_owners(self, name: str) -> bool:
+        principal, _ = self._keys.get(name, ("", None))
+        return principal == OWNER or bool(self._owners and name.startswith(self._owners))
 
     def _path(self, name: str) -> str:
         return os.path.join(self._folder, name)

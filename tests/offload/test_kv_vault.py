@@ -97,6 +97,16 @@ async def test_a_worker_gets_keys_once_for_each_principal_and_a_new_process_agai
     assert (await keys.for_request("owner"))[0] is not None
 
 
+def test_a_worker_is_told_which_files_are_the_owners_and_can_open_none_by_that(tmp_path: Path) -> None:
+    one = vault(tmp_path)
+    keys = WorkerKeys(one, DIGEST)
+    assert make_file(one, "owner").name.startswith(keys.owners)
+    assert not make_file(one, "peer-1").name.startswith(keys.owners)
+    assert len(keys.owners) == 33
+    assert vault(tmp_path, bytes(32)).beginning("owner") != keys.owners
+    assert WorkerKeys(None, DIGEST).owners == ""
+
+
 async def test_without_a_vault_or_a_folder_nothing_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_bytes(b"")
     for one in (None, vault(tmp_path / "file")):

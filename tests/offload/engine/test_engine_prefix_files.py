@@ -172,6 +172,68 @@ def test_the_folder_has_a_size_and_the_longest_unused_goes(tmp_path: Path) -> No
     assert not one.save(OWNER, [5] * 60, Contents(bytes(5_000)))
 
 
+def put(one: KvFiles, number: int, who: str, size_bytes: int = 1_000) -> bool:
+    """Save one of the principal's, used later than all with a lower number."""
+    one.spare(who, key(number, f"{who}-{number}.kv"))
+    done = one.save((who, ""), [number] * 60, Contents(bytes(size_bytes)))
+    path = Path(one._path(f"{who}-{number}.kv"))
+    if done:
+        os.utime(path, (number, number))
+    return done
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name.removesuffix(".kv") for path in folder.iterdir()}
+
+
+def test_guests_drive_out_each_other_and_none_of_the_owners(tmp_path: Path) -> None:
+    """A file is 1,000 bytes and less than 700 of tokens, index and seals."""
+    one = files(tmp_path, limit_bytes=10_000)
+    assert put(one, 1, "owner") and put(one, 2, "owner")
+    for number in range(3, 40):
+        assert put(one, number, f"peer-{number % 3}")
+        assert sum(path.stat().st_size for path in tmp_path.iterdir() if "peer" in path.name) <= 5_000
+    left = names(tmp_path)
+    assert {"owner-1", "owner-2", "peer-0-39", "peer-2-38"} <= left
+    assert not put(one, 40, "peer-1", 6_000)         # more than all guests' part
+    assert names(tmp_path) == left                   # and nobody left for it
+
+
+def test_a_guest_gets_what_the_owner_leaves_and_the_owner_gets_all(tmp_path: Path) -> None:
+    one = files(tmp_path, limit_bytes=10_000)
+    assert put(one, 1, "peer-1") and put(one, 2, "peer-2")
+    assert put(one, 3, "owner", 7_000)
+    assert names(tmp_path) == {"peer-2-2", "owner-3"}       # a guest's leaves first
+    assert put(one, 4, "owner", 7_500)
+    assert names(tmp_path) == {"owner-4"}
+    assert not put(one, 5, "peer-1", 2_500)
+    assert put(one, 6, "peer-1", 500)
+    assert names(tmp_path) == {"owner-4", "peer-1-6"}
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_what_the_owner_has_is_kept_before_the_first_request_of_a_new_process(tmp_path: Path, told: bool) -> None:
+    """Negative control: a process that does not know how the owner's names begin takes closed ones for guests'."""
+    first = files(tmp_path, limit_bytes=4_000)
+    assert put(first, 1, "owner")
+    again = KvFiles(str(tmp_path), binding="model context", limit_bytes=4_000, owners="owner-" if told else "")
+    assert put(again, 2, "peer-1") and put(again, 3, "peer-1")
+    assert ("owner-1" in names(tmp_path)) == told
+    third = KvFiles(str(tmp_path), binding="model context", limit_bytes=4_000, owners="owner-")
+    assert put(third, 4, "peer-2")          # closed ones of guests leave like others
+    assert "peer-1-2" not in names(tmp_path)
+
+
+def test_without_the_rule_a_guest_drives_out_the_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The negative control."""
+    monkeypatch.setattr(KvFiles, "_is_owners", lambda self, name: False)
+    one = files(tmp_path, limit_bytes=10_000)
+    put(one, 1, "owner")
+    for number in range(3, 20):
+        put(one, number, "peer-1")
+    assert "owner-1" not in names(tmp_path)
+
+
 def test_what_belongs_to_one_principal_is_removed_alone(tmp_path: Path) -> None:
     one = files(tmp_path)
     for number, who in enumerate(("owner", "peer-1"), 1):
