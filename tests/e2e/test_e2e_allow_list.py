@@ -16,7 +16,7 @@ import pytest
 import trio
 from embedded_model import model_path
 from frame_samples import SAMPLES
-from netpair import LOOPBACK, seed_of
+from netpair import HANG_S, LOOPBACK, seed_of
 from running_nodes import cli, until
 
 from node.cli.demo.nodes import DemoNode
@@ -76,12 +76,10 @@ class House:
             nursery.cancel_scope.cancel()
 
     async def refused(self, name: str) -> None:
-        """This key gets no connection, and learns so at once."""
+        """This key gets no connection, and is told so: it does not find out at a deadline."""
         async with self.network_of(name) as network:
-            begun = trio.current_time()
             with pytest.raises(RefusedByPeer):
-                await network.connect(self.peer_id, [self.address], timeout_s=5)
-            assert trio.current_time() - begun < 5
+                await network.connect(self.peer_id, [self.address], timeout_s=HANG_S)
 
     def pair(self) -> None:
         self.phone.start()
@@ -148,7 +146,7 @@ async def test_a_key_that_is_added_while_it_runs_is_let_in_and_a_changed_case_is
     await trio.to_thread.run_sync(house.phone.stop)
     async with house.network_of(PEER) as network:
         assert peer["peer_id"] == network.peer_id
-        await network.connect(house.peer_id, [house.address], timeout_s=5)
+        await network.connect(house.peer_id, [house.address], timeout_s=HANG_S)
         assert await say(network, house, names.QUERY, canonical.encode(SAMPLES[names.QUERY]["query"]))
     # ids are exact: another case is somebody else, for the owner's commands as well
     gate = Gate([peer["peer_id"]])
@@ -165,7 +163,7 @@ async def test_every_administrative_word_is_refused_told_and_changes_nothing(hou
     assert (await trio.to_thread.run_sync(lambda: cli(house.home_pc, *edit))).returncode == 0
     before, told_before = state_of(house.home_pc), house.refusals()
     async with house.network_of(PEER) as network:
-        await network.connect(house.peer_id, [house.address], timeout_s=5)
+        await network.connect(house.peer_id, [house.address], timeout_s=HANG_S)
         for protocol in ADMIN_PROTOCOLS:
             with pytest.raises((ProtocolNotServed, PeerUnreachable)):
                 await open_any(network, house, protocol)
@@ -174,25 +172,28 @@ async def test_every_administrative_word_is_refused_told_and_changes_nothing(hou
                 assert await say(network, house, protocol, msgspec.msgpack.encode(words)) <= SAID
     asked = {(protocol, "not_served"): 1 for protocol in ADMIN_PROTOCOLS}
     until(lambda: set(asked) <= set(house.refusals()), "every attempt is told")
-    told = house.refusals()
     for protocol in SPOKEN:
-        names_ = {protocol, "mail"} if protocol == names.MAIL else {protocol}
-        codes = {code: times for (service, code), times in told.items() if service in names_}
-        earlier = {code: times for (service, code), times in told_before.items() if service in names_}
-        assert sum(codes.values()) - sum(earlier.values()) >= len(ADMIN_WORDS), (protocol, codes)
+        services = {protocol, "mail"} if protocol == names.MAIL else {protocol}
+        until(lambda services=services: refused_of(house.refusals(), services) - refused_of(told_before, services)
+              >= len(ADMIN_WORDS), f"every word on {protocol} is told as refused")
     assert state_of(house.home_pc) == before
     assert client.get("/v1/status")["stage"] == "ready"
     async with house.network_of(PEER) as network:
-        await network.connect(house.peer_id, [house.address], timeout_s=5)
+        await network.connect(house.peer_id, [house.address], timeout_s=HANG_S)
         granted = msgspec.structs.replace(SAMPLES[names.INFER]["request_bare"], deadline_s=60)
         assert "Accepted" in await say(network, house, names.INFER, canonical.encode(granted), wait_s=20)
+
+
+def refused_of(told: dict[tuple[str, str], int], services: set[str]) -> int:
+    """How often something of these services was refused, for whatever reason."""
+    return sum(times for (service, _), times in told.items() if service in services)
 
 
 async def test_removing_the_key_cuts_its_live_stream_and_lets_it_in_no_more(house: House) -> None:
     frames: list[str] = []
     async with house.network_of(PEER) as network:
-        await network.connect(house.peer_id, [house.address], timeout_s=5)
-        stream = await network.open(house.peer_id, names.INFER, timeout_s=5)
+        await network.connect(house.peer_id, [house.address], timeout_s=HANG_S)
+        stream = await network.open(house.peer_id, names.INFER, timeout_s=HANG_S)
         wanted = msgspec.structs.replace(
             SAMPLES[names.INFER]["request_bare"], deadline_s=120, max_tokens=1500,
             prompt=inference.PromptParts((inference.Part("user", "Tell a very long story about a boat."),)))
@@ -218,12 +219,12 @@ async def test_removing_the_key_cuts_its_live_stream_and_lets_it_in_no_more(hous
 async def open_any(network: Network, house: House, protocol: str) -> Any:
     """A stream of any protocol, past this side's own gate."""
     await network.disconnect(house.peer_id)
-    await network.connect(house.peer_id, [house.address], timeout_s=5)
-    return await network.open(house.peer_id, protocol, timeout_s=5)
+    await network.connect(house.peer_id, [house.address], timeout_s=HANG_S)
+    return await network.open(house.peer_id, protocol, timeout_s=HANG_S)
 
 
 async def say(
-    network: Network, house: House, protocol: str, payload: bytes, *, wait_s: float = 1.0
+    network: Network, house: House, protocol: str, payload: bytes, *, wait_s: float = 5.0
 ) -> set[str]:
     """Send one payload on a stream of its own; the kinds of frames that came back."""
     heard: set[str] = set()

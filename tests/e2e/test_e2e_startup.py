@@ -54,7 +54,7 @@ class Process:
 
     def __exit__(self, *_: object) -> None:
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(DEADLINE_S)
 
     def statuses(self) -> Iterator[dict[str, Any]]:
         """What status says, asked again and again from the first answer on."""

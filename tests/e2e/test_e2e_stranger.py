@@ -21,9 +21,9 @@ import roguepeer
 import trio
 from embedded_model import model_path
 from frame_samples import SAMPLES
-from netpair import LOOPBACK, seed_of
+from netpair import HANG_S, LOOPBACK, seed_of
 from prometheus_client.parser import text_string_to_metric_families
-from running_nodes import composed, until
+from running_nodes import WAIT_S, composed, until
 
 from node.cli.demo.nodes import DemoNode
 from node.cli.demo.owner import pair_two
@@ -120,7 +120,7 @@ async def test_a_stranger_is_refused_before_any_stream(pair: Pair) -> None:
     async with network_of(STRANGER, pair) as network:
         for _ in range(5):
             with pytest.raises(RefusedByPeer):
-                await network.connect(pair.peer_id, [pair.address], timeout_s=5)
+                await network.connect(pair.peer_id, [pair.address], timeout_s=HANG_S)
         assert network.connected() == set()
     assert [peer["name"] for peer in pair.home_pc.status()["peers"]] == ["phone"]
 
@@ -128,7 +128,7 @@ async def test_a_stranger_is_refused_before_any_stream(pair: Pair) -> None:
 async def test_a_stranger_that_insists_gets_no_byte_of_an_answer(pair: Pair) -> None:
     async with roguepeer.secured(pair.address, STRANGER) as conn:
         answer = b""
-        with trio.fail_after(5):
+        with trio.fail_after(HANG_S):
             try:
                 await conn.write(roguepeer.HELLO + roguepeer.token(b"/yamux/1.0.0"))
                 answer = await conn.read(1024)
@@ -155,7 +155,7 @@ async def test_1000_malformed_inputs_harm_neither_the_node_nor_its_peer(pair: Pa
     deep = sum(kind.startswith(("yamux", "stream")) for kind in malformed.KINDS)
     assert pair.refusals() - refused >= 900 * deep // len(malformed.KINDS)    # they came as far as a stranger can
     assert await trio.to_thread.run_sync(pair.search)
-    with trio.fail_after(30):
+    with trio.fail_after(WAIT_S):
         while len(await trio.to_thread.run_sync(pair.arrived)) < rounds:
             await trio.sleep(0.1)
     assert pair.arrived() == [f"message {number}" for number in range(rounds)]
@@ -188,11 +188,11 @@ async def test_a_flood_of_calls_is_turned_away_told_and_shuts_nobody_out(pair: P
         await trio.to_thread.run_sync(pair.home_pc.stop)
         await trio.to_thread.run_sync(pair.home_pc.start)
         await trio.to_thread.run_sync(until, is_back, "the phone's peer is back and answers")
-        while counts.total() < 300:
+        while counts["turned away"] <= 200:     # how fast that goes is the machine's matter
             await trio.sleep(0.05)
         over.set()
     assert pair.phone.pid == pid
-    assert counts["turned away"] > 200 and counts["proven"] > 0, counts
+    assert counts["proven"] > 0, counts
     assert turned_away(pair.phone) - before >= counts["turned away"] // 2
     health, net = pair.phone.client().look("/v1/health"), pair.phone.client().get("/v1/net")
     assert health["turned_away"] > 0 and net["turned_away"]["lately"]
@@ -228,9 +228,9 @@ async def open_stream(network: Network, pair: Pair, protocol: str) -> PeerStream
     """A stream on a fresh connection; home-pc hangs up on a peer whose link broke, perhaps just now."""
     for _ in range(10):
         await network.disconnect(pair.peer_id)
-        await network.connect(pair.peer_id, [pair.address], timeout_s=5)
+        await network.connect(pair.peer_id, [pair.address], timeout_s=HANG_S)
         with contextlib.suppress(PeerUnreachable):
-            return await network.open(pair.peer_id, protocol, timeout_s=5)
+            return await network.open(pair.peer_id, protocol, timeout_s=HANG_S)
     raise AssertionError("home-pc takes no stream of its friend")
 
 
