@@ -242,7 +242,7 @@ async def test_garbage_from_a_peer_ends_its_stream_and_nothing_else():
     async with trio.open_nursery() as nursery:
         nursery.start_soon(pair.server.serve, pair.far)
         await pair.near.send_raw(b"\x00\x00\x00\x05hello")
-        with trio.fail_after(5):
+        with trio.fail_after(30):
             while pair.server.active or not pair.far._lost:
                 await trio.sleep(0.01)
     assert (await Pair(ANSWER).ask()).finish_reason == "stop"
