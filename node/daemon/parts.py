@@ -283,12 +283,12 @@ def build_parts(
         client, indexer, folders, sources.notes.root, database, roster, inspector, clock, own_folders)
     guard = PassageGuard(egress, roster, desk)
     deliverer = Deliverer(
-        database, egress, lambda peer_id: networking.open_channel(peer_id, MAIL), roster.view, clock
+        database, egress, lambda peer_id: networking.open_channel(peer_id, MAIL), roster.view, dates.stamps
     )
     outbox = Outbox(
         database, egress, clock, entropy, keep=timedelta(days=settings.mail.keep_days), expiry=dates,
         latest=dates.latest)
-    messages = Messages(database, outbox, deliverer, roster, desk, clock)
+    messages = Messages(database, outbox, deliverer, roster, desk, dates.stamps)
     def keep_learning(on: bool) -> None:
         set_value(paths.config_file, "agent.learn", "true" if on else "false")
 
@@ -372,7 +372,8 @@ def build_parts(
             LedgerUpkeep(
                 ledger, database, dates, texts_days=settings.ledger.texts_days,
                 entries_days=settings.ledger.entries_days),
-            database, dates, messages_days=settings.mail.history_days, steps_days=settings.agent.undo_days),
+            database, dates, messages_days=settings.mail.history_days, steps_days=settings.agent.undo_days,
+            dates=dates),
         shelf=shelf, searching=searching, doctor=doctor, desk=desk, vault=vault, pair=pair,
         grant_desk=grant_desk, inference=inference,
         explainer=Explainer(thinker, engine, roster, lambda: networking.mode),

@@ -10,6 +10,7 @@ Must not know what expires or is removed.
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import trio
@@ -21,7 +22,7 @@ from node.errors import StorageError
 from node.store import settings
 from node.store.database import Database
 
-__all__ = ["BETWEEN_LIVES", "SETTLING_S", "WITHIN_A_LIFE", "RemovalClock"]
+__all__ = ["BETWEEN_LIVES", "SETTLING_S", "WITHIN_A_LIFE", "Correction", "RemovalClock"]
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +35,32 @@ WITHIN_A_LIFE = timedelta(days=1)
 SETTLING_S = 3600.0
 """A machine without a battery for its clock has the right date only once it has a network: until then the longer limit
 holds."""
+
+_CORRECTED_FROM_MS = 600_000      # less is of no account for what is kept for days
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A clock that was behind was put right: what was stamped from since_ms to upto_ms happened by_ms later."""
+
+    since_ms: int
+    upto_ms: int
+    by_ms: int
+
+
+class _Stamps:
+    """A clock that shows the latest that the present can be."""
+
+    def __init__(self, dates: "RemovalClock") -> None:
+        self._dates = dates
+
+    def now(self) -> datetime:
+        """See RemovalClock.latest."""
+        return self._dates.latest()
+
+    def monotonic_s(self) -> float:
+        """The steady count."""
+        return self._dates.monotonic_s()
 
 
 class RemovalClock:
@@ -49,6 +76,10 @@ class RemovalClock:
         self._borne_out = (0, self._begun_s)
         self._latest_ms, self._latest_at_s = 0, self._begun_s
         self._doubted = False
+        self._life_ms = 0
+        self._corrections: list[Correction] = []
+        self.stamps: Clock = _Stamps(self)
+        """For noting when something was over that is kept for a time from then on; see corrections()."""
 
     def monotonic_s(self) -> float:
         """The steady count."""
@@ -65,7 +96,21 @@ class RemovalClock:
         steady_s = self._steady_s()
         kept_ms = self._latest_ms + int((steady_s - self._latest_at_s) * 1000)
         self._latest_ms, self._latest_at_s = max(kept_ms, self._look()), steady_s
+        if self._life_ms and (by_ms := self._latest_ms - kept_ms) >= _CORRECTED_FROM_MS:
+            self._corrections.append(Correction(self._life_ms, kept_ms, by_ms))
+            self._life_ms += by_ms
         return from_ms(max(self._latest_ms, to_ms(self._clock.now())))
+
+    def corrections(self) -> tuple[Correction, ...]:
+        """How stamps of this life have to be moved, in order, and were not yet: a clock that is behind stays so until
+        there is a network, or until the owner says which date is right. What is over would else look old at once.
+        """
+        self.latest()
+        return tuple(self._corrections)
+
+    def corrected(self, done: Correction) -> None:
+        """The stamps were moved by this one."""
+        self._corrections.remove(done)
 
     def doubt(self) -> str:
         """Why nothing is removed now, in words; empty when the date is borne out."""
@@ -85,6 +130,8 @@ class RemovalClock:
         self._seen_at_s = self._begun_s = self._steady_s()
         self._borne_out = (self._seen_ms, self._seen_at_s)
         self._latest_ms, self._latest_at_s = self._borne_out
+        self.latest()
+        self._life_ms = self._latest_ms     # what passed between two lives corrects nothing
         if doubt := self.doubt():
             log.warning("%s", doubt)
         await self._try_to_keep()

@@ -13,6 +13,7 @@ import trio
 from node.clock import Clock, from_ms, to_ms
 from node.counting import counted
 from node.daemon.ledger_upkeep import LedgerUpkeep
+from node.daemon.removal_clock import RemovalClock
 from node.errors import KithError
 from node.store import intents, journal, mail_archive, usage
 from node.store.connection import Connection
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 
 EVERY_S = 6 * 3600.0
 FIRST_AFTER_S = 60.0
+CORRECTED_EVERY_S = 60.0
+"""How soon stamps are moved after the clock was put right; a life that ends before leaves them as they are."""
 AT_ONCE = 500
 """Rows of one transaction."""
 KEEP_USAGE_DAYS = 400
@@ -39,8 +42,11 @@ class Tidying:
 
     def __init__(
         self, ledger: LedgerUpkeep, database: Database, clock: Clock, *, messages_days: int, steps_days: int,
+        dates: RemovalClock | None = None,
     ) -> None:
-        """Days that messages which are over, and steps of the agent, are kept; 0: for ever."""
+        """Days that messages which are over, and steps of the agent, are kept; 0: for ever. dates: who knows by how
+        much stamps of this life are to be moved; None: nobody."""
+        self._dates = dates
         self._ledger = ledger
         self._database = database
         self._clock = clock
@@ -53,7 +59,9 @@ class Tidying:
         await trio.sleep(FIRST_AFTER_S)
         while True:
             await self.tidy()
-            await trio.sleep(EVERY_S)
+            for _ in range(int(EVERY_S / CORRECTED_EVERY_S)):
+                await trio.sleep(CORRECTED_EVERY_S)
+                await self._move_stamps()
 
     async def tidy(self) -> int:
         """Remove what is older than wanted now; how many rows, the ledger's apart. What fails is logged, and done next
@@ -63,10 +71,27 @@ class Tidying:
             await self._ledger.tidy()
         except KithError as error:
             log.warning("the ledger was not thinned out: %s", error.code)
+        if not await self._move_stamps():
+            return 0
         gone = await self._drop("messages", self._messages_days, _read, _settled)
         gone += await self._drop("steps of the agent", self._steps_days, _steps)
         gone += await self._drop("days of usage", KEEP_USAGE_DAYS, _usage)
         return gone + await self._drop("settled requests", KEEP_REQUESTS_DAYS, intents.prune)
+
+    async def _move_stamps(self) -> bool:
+        """Whether each message that is over has the moment when it was, as far as that is known."""
+        for correction in self._dates.corrections() if self._dates else ():
+            try:
+                moved = await self._database.write(
+                    mail_archive.move_stamps, correction.since_ms, correction.upto_ms, correction.by_ms)
+            except KithError as error:
+                log.warning("the times of messages that were read by a slow clock stay as they are: %s", error.code)
+                return False
+            assert self._dates
+            self._dates.corrected(correction)
+            log.info("the clock was put right: %s moved with it", counted(moved, "message that is over was",
+                                                                          "messages that are over were"))
+        return True
 
     async def _drop(self, what: str, days: int, *drops: Drop) -> int:
         gone = 0

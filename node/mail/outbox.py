@@ -105,7 +105,7 @@ class Outbox:
 
     async def expire(self) -> list[OutboxRow]:
         """The messages whose time ran out now; the owner sees them as expired, and so does the ledger."""
-        expired = await self._database.write(mail.expire, to_ms(self._expiry.now()))
+        expired = await self._database.write(mail.expire, to_ms(self._expiry.now()), to_ms(self._latest()))
         for row in expired:
             await close_entry(self._egress.ledger, row, "expired")
         return expired

@@ -202,16 +202,18 @@ def acknowledge(tx: Connection, peer_id: str, upto_seq: int, now_ms: int) -> lis
     return [_outbox_row((*row[:5], OutboxState.DELIVERED, *row[6:8], now_ms, "")) for row in rows]
 
 
-def expire(tx: Connection, now_ms: int) -> list[OutboxRow]:
-    """The messages whose time ran out now. Their text is erased, their numbers stay; the owner sees them as expired."""
+def expire(tx: Connection, now_ms: int, settled_ms: int | None = None) -> list[OutboxRow]:
+    """The messages whose time ran out by now_ms. Their text is erased, their numbers stay; the owner sees them as
+    expired, at settled_ms; None: now_ms."""
+    settled_ms = now_ms if settled_ms is None else settled_ms
     rows = tx.execute(
         _OUTBOX + "WHERE state IN ('queued', 'sent') AND expires_ms <= ? ORDER BY peer_id, seq", (now_ms,),
     ).fetchall()
     tx.execute(
         "UPDATE outbox SET state = 'expired', body = '', settled_ms = ? "
-        "WHERE state IN ('queued', 'sent') AND expires_ms <= ?", (now_ms, now_ms),
+        "WHERE state IN ('queued', 'sent') AND expires_ms <= ?", (settled_ms, now_ms),
     )
-    return [_outbox_row((*row[:4], "", OutboxState.EXPIRED, *row[6:8], now_ms, "")) for row in rows]
+    return [_outbox_row((*row[:4], "", OutboxState.EXPIRED, *row[6:8], settled_ms, "")) for row in rows]
 
 
 def withhold(tx: Connection, peer_id: str, seq: int, now_ms: int, reason: str) -> None:
