@@ -120,6 +120,7 @@ class Actor:
                 called = await caller.write(
                     tool, call, key, request.request_id, turn.events, dry_run=request.dry_run,
                     cautions=cautions(ruling) + once_only(tool.spec, draft.text),
+                    replaces=await self._approvals.in_place(turn.instead_of),
                 )
                 reading = turn.reader.read(draft.text, draft.said_at)
                 lessons = self._parts.lessons if learn else None

@@ -12,6 +12,7 @@ from node.agent.following import corrected_slot, in_its_week, last_call, nothing
 from node.agent.ports import AnswerKind
 from node.agent.tools.errors import ToolError
 from node.agent.turn import AgentParts, Said, Turn, personal, plain
+from node.agent.undoing import undo_last
 
 __all__ = ["Amendments"]
 
@@ -27,12 +28,14 @@ class Amendments:
     async def undo(self, turn: Turn) -> Said:
         """Take the last write back."""
         try:
-            sentence = await self._approvals.undo_last()
+            undone = await undo_last(self._approvals, self._parts.clock.now(), turn.events)
         except ToolError as error:
             return personal(turn, f"{error} {error.hint}".strip(), AnswerKind.STOPPED, "it can't be taken back")
-        if sentence is None:
+        if undone is None:
             return plain(turn, "There is nothing to take back.", AnswerKind.DONE, "nothing was written")
-        return personal(turn, sentence, AnswerKind.DONE, "you took it back")
+        if not undone.done:
+            return personal(turn, undone.text, AnswerKind.DENIED, "you did not approve it")
+        return personal(turn, undone.text, AnswerKind.DONE, "you took it back")
 
     def nothing_open(self, turn: Turn) -> Said:
         """The answer to "never mind" where nothing waits for one."""

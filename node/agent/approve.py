@@ -77,7 +77,10 @@ class Approvals:
             await self._apply_now(known.effect)
             return Applied(Result.APPLIED, known.effect, known.approval)
         await events.emit(ApprovalNeeded(effect, self._deadline_s))
-        approval = await self._approver.approve(effect)
+        return await self.decided(effect, await self._approver.approve(effect), replan)
+
+    async def decided(self, effect: Effect, approval: Approval, replan: Replan | None = None) -> Applied:
+        """Record the decision on a new effect, and apply it where that is a yes. Raises what the tool raises."""
         if approval.idempotency_key != effect.idempotency_key:
             raise ValueError("an approval for another effect")
         if approval.approved and approval.chosen and replan:
@@ -110,6 +113,7 @@ class Approvals:
         for effect in effects:
             try:
                 await self._apply(effect)
+                await self._take_back_replaced(effect)
             except ConsentUnanswered:
                 _log.info("an approved %s needs the owner's word before it leaves", effect.tool)
                 self._waiting.append(effect)
@@ -120,18 +124,9 @@ class Approvals:
         return finished
 
     async def last_written(self) -> Effect | None:
-        """The write that undo_last would take back."""
+        """The write that an undo takes back next."""
         entry = await self._journal.last_applied()
         return entry.effect if entry is not None and entry.undo is not None else None
-
-    async def undo_last(self) -> str | None:
-        """Take back the last write; the tool's sentence about it, or None when there is nothing to undo."""
-        entry = await self._journal.last_applied()
-        if entry is None or entry.undo is None:
-            return None
-        sentence = await self._tool(entry.effect).undo(entry.undo)
-        await self._journal.undone(entry.effect.idempotency_key)
-        return sentence
 
     async def undo(self, idempotency_key: str) -> str | None:
         """Take back one write by its key; the tool's sentence, or None when it is not in place. Raises ToolError."""
@@ -141,6 +136,24 @@ class Approvals:
         sentence = await self._tool(entry.effect).undo(entry.undo)
         await self._journal.undone(idempotency_key)
         return sentence
+
+    async def in_place(self, idempotency_key: str) -> str:
+        """The key again while its write is in place; empty otherwise."""
+        entry = await self._journal.find(idempotency_key) if idempotency_key else None
+        return idempotency_key if entry is not None and entry.applied and not entry.undone else ""
+
+    async def replaced_by(self, effect: Effect) -> tuple[Effect | None, bool]:
+        """The write that stood there before this one corrected it, under a key of its own to come back by, and whether
+        there is none because it is kept no longer."""
+        known = await self._journal.find(effect.replaces) if effect.replaces else None
+        if known is None or not known.undone:       # what could not be taken back is in place still
+            return None, bool(effect.replaces) and known is None
+        key = f"{effect.replaces}+"
+        while await self._journal.find(key) is not None:
+            key = f"{key}+"
+        caution = f"Taken back for it: {effect.text}"
+        return replace(
+            known.effect, idempotency_key=key, cautions=(caution,), takes_back=effect.idempotency_key), False
 
     async def times_of(self, idempotency_key: str) -> tuple[Interval, ...]:
         """The time that a write in place takes in the calendar; none for one that takes none."""
@@ -163,8 +176,16 @@ class Approvals:
             await self._journal.failed(effect.idempotency_key, error.code)
             raise
 
+    async def _take_back_replaced(self, effect: Effect) -> None:
+        """After a crash: what a correction that is in place now had replaced. What cannot be taken back stays."""
+        try:
+            await self.undo(effect.replaces)
+        except ToolError as error:
+            _log.warning("what a finished %s replaces stays: %s", effect.tool, error.code)
+
     async def _apply(self, effect: Effect) -> Mapping[str, Json]:
         try:
+            await self.undo(effect.takes_back)
             record = await self._tool(effect).apply(effect, effect.idempotency_key)
         except (ToolError, ConsentRefused) as error:
             await self._journal.failed(effect.idempotency_key, error.code)

@@ -107,14 +107,15 @@ class Caller:
 
     async def write(
         self, tool: WriteTool, call: Call, key: str, request_id: str, events: EventSink, *, dry_run: bool,
-        cautions: tuple[str, ...] = (),
+        cautions: tuple[str, ...] = (), replaces: str = "",
     ) -> Called:
-        """The write, after the owner's yes, who sees the cautions too. Raises ToolError."""
+        """The write, after the owner's yes, who sees the cautions too. replaces: the write that it corrects. Raises
+        ToolError."""
         name = tool.spec.name
 
         async def planned(args: Args) -> Effect:
             effect = await tool.plan(args, self._context(call, request_id), idempotency_key=key)
-            return replace(effect, cautions=cautions)
+            return replace(effect, cautions=cautions, replaces=replaces)
 
         effect = await planned(call.args)
 

@@ -37,6 +37,8 @@ class _StoredEffect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     values: tuple[_StoredValue, ...]
     idempotency_key: str
     cautions: tuple[str, ...] = ()
+    replaces: str = ""
+    takes_back: str = ""
 
 
 def effect_to_json(effect: Effect) -> str:
@@ -51,7 +53,10 @@ def effect_from_json(text: str) -> Effect:
         EffectValue(one.name, one.value, one.shown, one.origin, one.source, one.span, one.alternatives)
         for one in stored.values
     )
-    return Effect(stored.tool, stored.kind, stored.text, values, stored.idempotency_key, stored.cautions)
+    return Effect(
+        stored.tool, stored.kind, stored.text, values, stored.idempotency_key, stored.cautions, stored.replaces,
+        stored.takes_back,
+    )
 
 
 def approval_to_json(approval: Approval) -> str:

@@ -73,6 +73,10 @@ class Effect:
     An event's UID derives from it."""
     cautions: tuple[str, ...] = ()
     """What the owner should know before a yes, such as that a text of somebody else was read."""
+    replaces: str = ""
+    """The key of the write in place that this one corrects: undoing this one brings that one back."""
+    takes_back: str = ""
+    """The key of a write that is undone first: this one brings back what stood before it."""
 
     def value(self, name: str, default: Json = None) -> Json:
         """The value called name, or default."""

@@ -42,6 +42,7 @@ from node.agent.skills.registry import Skills
 from node.agent.slots import Reading, SlotReader
 from node.agent.thinking import Reasoner, conclude
 from node.agent.turn import AgentParts, AgentSettings, Said, Turn, asked, living_choices, plain
+from node.agent.undoing import Undone, undo_last
 from node.privacy.labels import Labeled, derive, owner_text
 
 __all__ = ["REQUEST_CHARS", "Agent"]
@@ -103,6 +104,10 @@ class Agent:
         await conversation.said(said.text, answer, turn.called)
         await events.emit(Answered(answer))
         return answer
+
+    async def undo(self) -> Undone | None:
+        """Take back the owner's last action, at an order that is its own approval. Raises ToolError."""
+        return await undo_last(self.approvals, self._parts.clock.now())
 
     async def finish(self, job: ThinkJob, result: ThinkResult, watch: RepeatedText) -> Answer:
         """Keep the answer of a model's job that a restart had cut off; what was asked is in its conversation already.

@@ -95,8 +95,8 @@ class Asking:
 
     async def undo(self) -> UndoView:
         """Take back the last write."""
-        text = await self._agent.approvals.undo_last()
-        return UndoView(undone=text is not None, text=text or "There is nothing to undo.")
+        undone = await self._agent.undo()
+        return UndoView(undone=undone is not None, text=undone.text if undone else "There is nothing to undo.")
 
 
 class _Sink(ApiEventSink):

@@ -110,17 +110,17 @@ async def test_undo_takes_the_last_write_back_once(root: Path) -> None:
     one = world(root)
     before = one.calendar_text()
     await one.ask(BOOKING)
-    sentence = await one.agent.approvals.undo_last()
-    assert sentence is not None
-    assert "dentist" in sentence
+    undone = await one.agent.undo()
+    assert undone is not None
+    assert "dentist" in undone.text
     assert one.calendar_text() == before
-    assert await one.agent.approvals.undo_last() is None
+    assert await one.agent.undo() is None
 
 
 async def test_what_was_taken_back_is_not_said_to_be_in_place(root: Path) -> None:
     one = world(root)
     await one.ask(BOOKING, request_id="r-1")
-    await one.agent.approvals.undo_last()
+    await one.agent.undo()
     again = await one.ask(BOOKING, request_id="r-1")
     assert "already" not in again.text
     assert (len(one.owner.shown), events_in(one)) == (2, 1)

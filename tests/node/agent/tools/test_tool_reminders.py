@@ -8,6 +8,7 @@ from agent_memory import Owner
 from agent_node import World, fill_folder, world
 
 from node.agent.ports import AnswerKind
+from node.agent.undoing import Undone
 
 
 @pytest.fixture
@@ -93,6 +94,6 @@ async def test_one_is_cancelled_by_its_words_and_comes_back_with_undo(one: World
     answer = await one.ask("cancel the reminder about the oven")
     assert (answer.kind, answer.tools_used) == (AnswerKind.DONE, ("reminder_cancel",))
     assert [kept.text for kept in one.reminders.kept.values()] == ["call the vet"]
-    assert await one.agent.approvals.undo_last() == "The reminder is back: the oven"
+    assert await one.agent.undo() == Undone("The reminder is back: the oven")
     assert {kept.text for kept in one.reminders.kept.values()} == {"call the vet", "the oven"}
-    assert await one.agent.approvals.undo_last() == "I will not remind you: the oven"
+    assert await one.agent.undo() == Undone("I will not remind you: the oven")
