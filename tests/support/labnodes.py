@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from netlab import Lab
-from running_nodes import LOG_TAIL_BYTES, until
+from running_nodes import LOG_TAIL_BYTES, WAIT_S, until
 
 from node.cli.demo.nodes import DAEMON, DemoNode
 from node.cli.demo.owner import pair_two
@@ -66,7 +66,7 @@ class LabNodes:
         """How a node reaches a peer, as its status says; "offline..." when it does not."""
         return str(peer(self[at], to)["route"])
 
-    def wait_route(self, at: str, to: str, start: str | tuple[str, ...], timeout_s: float = 30.0) -> str:
+    def wait_route(self, at: str, to: str, start: str | tuple[str, ...], timeout_s: float = WAIT_S) -> str:
         """Wait until the peer is present by a route that starts so, or in one of these ways."""
         def look() -> str | None:
             found = peer(self[at], to)
@@ -74,13 +74,13 @@ class LabNodes:
 
         return until(look, f"{at} reaches {to} {start}", timeout_s)
 
-    def wait_absent(self, at: str, to: str, timeout_s: float = 30.0) -> None:
+    def wait_absent(self, at: str, to: str, timeout_s: float = WAIT_S) -> None:
         until(lambda: not peer(self[at], to)["connected"], f"{at} sees that {to} is gone", timeout_s)
 
     def send(self, at: str, to: str, body: str) -> None:
         self[at].client().post("/v1/messages", {"to": to, "body": body})
 
-    def wait_message(self, at: str, body: str, timeout_s: float = 30.0) -> None:
+    def wait_message(self, at: str, body: str, timeout_s: float = WAIT_S) -> None:
         until(
             lambda: any(one["body"] == body for one in self[at].client().get("/v1/inbox")), f"{at} has {body}",
             timeout_s,
@@ -104,7 +104,7 @@ def _start(nodes: Sequence[DemoNode]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(WAIT_S)
     assert all(node.status()["stage"] == "ready" for node in nodes)
 
 
