@@ -22,6 +22,7 @@ from zoneinfo import ZoneInfo
 import psutil
 import pytest
 from embedded_model import model_path
+from running_nodes import WAIT_S
 
 from node.cli.demo.nodes import DAEMON, DemoNode
 from node.cli.demo.owner import Owner
@@ -183,7 +184,7 @@ def internet_sockets(pid: int) -> list[str]:
 
 def finished_trace(record: Path, pid: int) -> list[Call]:
     """The whole record, once the tracer has seen the node's end."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + WAIT_S
     while f"{pid} " not in "".join(line for line in record.read_text().splitlines(True) if "+++" in line):
         if time.monotonic() > deadline:
             raise CommandFailure("the tracer did not finish its record")
