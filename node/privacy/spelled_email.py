@@ -1,7 +1,9 @@
-"""E-mail addresses written so that no program should find them: "dana (at) acme.example", "dana at acme dot com".
+"""E-mail addresses written so that no program should find them: "dana (at) acme.example", "dana at acme dot com",
+"dana -at- acme -dot- com", "dana @ acme . com".
 
-Where the sign is bracketed or encoded, any host counts, one without a dot too. Where it is the bare word "at", prose
-looks alike ("meet at noon", "look at the red dot"), so the rest has to look like an address: a spelt dot before a
+Where the sign is bracketed or encoded, any host counts, one without a dot too; between other signs ("*at*") one without
+a dot counts unless the words are such as stand beside an emphasised "at" in prose. Where it is the bare word "at",
+prose looks alike ("meet at noon", "look at the red dot"), so the rest has to look like an address: a spelt dot before a
 known ending, a mail provider, or a name that is no plain word. Must not know people, masks or where the text goes.
 """
 
@@ -41,7 +43,14 @@ _LINED = re.compile(
 _CAPITALS = re.compile(     # danaATacmeDOTcom
     r"(?<![\w.+-])[a-z0-9.+-]{1,64}AT[a-z0-9-]{1,63}(?:DOT[a-z0-9-]{2,63}){1,4}(?!\w)")
 
-_SPLIT = re.compile(rf"{_DOT}|[_-]dot[_-]", re.IGNORECASE)
+# *at*, -at-, /at/: as a word of its own between the same signs on both sides
+_MARKS = r"[*_~|/=:\-]{1,2}"
+_MARKED_AT = rf"[ \t]{{1,2}}(?P<mark>{_MARKS})(?:at|ät|arroba|chiocciola)(?P=mark)[ \t]{{1,2}}"
+_MARKED_DOT = rf"{_GAP}{_MARKS}(?:dot|punkt|punto){_MARKS}{_GAP}"
+_MARKED = re.compile(
+    rf"{_LOCAL}{_MARKED_AT}(?P<host>{_LABEL}(?:(?:{_MARKED_DOT}|{_DOT}){_LABEL}){{0,6}})(?![\w-])", re.IGNORECASE)
+
+_SPLIT = re.compile(rf"{_MARKED_DOT}|{_DOT}|[_-]dot[_-]", re.IGNORECASE)
 _AT_END = re.compile(r"\s*(?:$|[.,;:!?)\]}>\"'”’]|\n)")
 
 
@@ -62,6 +71,21 @@ ky kz la lb lc li lk lr ls lt lu lv ly ma mc md mg mk ml mm mn mo mr mt mu mv mw
 pe pg ph pk pl pr ps pt py qa re ro rs ru rw sa sc sd se sg si sk sl sm sn sr st su sv sy sz tc td tg th tj tk tl tm tn
 tr tt tv tw tz ua ug uk uy uz va vc ve vg vi vn ws ye za zm zw
 """)
+# a dot that stands apart ends a sentence more often: only before a known ending, the first that comes
+_LOOSE_DOT = r"[ \t]{0,2}\.[ \t]{0,2}"
+_APART = re.compile(
+    rf"{_LOCAL}(?:{_GAP}@{_GAP}|{_MARKED_AT}|{_GAP}{_OPEN}{_GAP}(?:at|ät|@){_GAP}{_CLOSE}{_GAP})"
+    rf"(?P<host>{_LABEL}(?:{_LOOSE_DOT}{_LABEL}){{0,4}}?(?:{_LOOSE_DOT}(?:{'|'.join(sorted(_ENDINGS))})){{1,2}})(?![\w-])",
+    re.IGNORECASE)
+# Words beside an "at" that is only emphasised, as in "look *at* Paris" and "dana *at* home".
+_BEFORE_AT = _words("""
+look looks stare stay stays meet meets be being not only here there home even good bad better best great arrive work
+works live lives stop start aim laugh yell shout smile point sit stand study eat party dinner lunch sleep wait buy sold
+""")
+_AFTER_AT = _words("""
+home work school noon night midnight dawn once least last first best most worst times lunch dinner breakfast sea war
+rest risk length hand heart large will random present sunrise sunset university college
+""")
 # Those that are: only where nothing more of a sentence follows.
 _ENDING_WORDS = _words("am as at be by do in is it me my no so to us")
 
@@ -71,6 +95,12 @@ def find_spelled_emails(text: str) -> Iterator[tuple[int, int]]:
     for match in _BRACKETED.finditer(text):
         alike = len(match["before"]) == len(match["behind"])     # text[at] in a program is none
         if len(_labels(match["host"])) > 1 or (alike and not is_function_word(match["host"])):
+            yield match.span()
+    for match in _MARKED.finditer(text):
+        if len(_labels(match["host"])) > 1 or _is_name_at_host(match["local"], match["host"]):
+            yield match.span()
+    for match in _APART.finditer(text):
+        if not _is_site(match["local"], match["host"]):
             yield match.span()
     for match in _CAPITALS.finditer(text):
         yield match.span()
@@ -95,6 +125,14 @@ def _is_address(local: str, host: str, text: str, end: int) -> bool:
     return _labels(host)[0] in _PROVIDERS or (not local.isalpha() and any(map(str.isalpha, local)))
 
 
+def _is_name_at_host(local: str, host: str) -> bool:
+    """Whether two words beside an emphasised "at" are an address and no part of a sentence."""
+    before, after = local.lower(), host.lower()
+    if before in _BEFORE_AT or before.endswith(("ed", "ing")) or after in _AFTER_AT:
+        return False
+    return not (is_function_word(before) or is_function_word(after) or after.isdecimal())
+
+
 def _is_site(local: str, host: str) -> bool:
     """Words before the sign or behind it that stand in sentences: "find me @ www.acme.com", "look at the dot com"."""
     first = _labels(host)[0]
@@ -114,4 +152,4 @@ def _ends_in_letters(host: str) -> bool:
 
 
 def _labels(host: str) -> list[str]:
-    return [label.lower() for label in _SPLIT.split(host)]
+    return [label.strip().lower() for label in _SPLIT.split(host)]

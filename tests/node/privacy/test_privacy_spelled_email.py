@@ -22,6 +22,10 @@ SPELT = [
     "danaATacmeDOTcom", "dana_at_acme_dot_com", "dana-at-acme-dot-co-dot-uk", "DANA AT ACME DOT COM",
     "anna at gmx dot at", "dana underscore w at acme dot org", "dana [ät] firma [punkt] de", "dana (at) pc-2",
     "dana at mail dot acme dot co dot uk", "dana [dot] w [at] acme [dot] com", "dana@acme(dot)com",
+    "dana @ acme . com", "dana@acme . com", "dana @ mail . acme . co . uk", "dana(at)acme . org", "dana *at* acme",
+    "dana -at- acme -dot- com", "dana *at* acme *dot* com", "dana _at_ acme _dot_ com", "dana /at/ acme.com",
+    "dana ~at~ acme", "dana.w |at| pc-2", "dana ==at== acme dot com", "dana *at* acme . com",
+    "DANA -AT- ACME -DOT- COM",
 ]
 PROSE = [
     "meet at host", "meet at noon dot", "look at the red dot in the corner", "we work at acme.com", "x @ y",
@@ -30,6 +34,9 @@ PROSE = [
     "self.look_at_target.position", "sold at 3.50 dot", "met at st. paul", "arrive at st.pancras", "dinner @ 8.30pm",
     "the house at no.5", "a polka dot dress at home", "He works at booking.com.", "items.get_at_index.value",
     "polka dot curtains at home", "stop at dot seven", "at dot com", "if text[at] in words", "run(at) not now",
+    "look *at* Paris", "stay *at* home", "he is *at* once", "meet *at* noon", "not -at- all", "good *at* maths",
+    "x*at*y", "arrived *at* Berlin", "| dana | at | acme |", "dinner @ eight . Call me", "dana - at - acme",
+    "src/at/main.c", "Dana *at* home", "see you @ noon . it works", "we met @ www . acme . com", "see *at* 7", "the *at* sign",
 ]
 
 
@@ -73,14 +80,18 @@ def test_a_known_address_is_found_whatever_its_host(text: str) -> None:
 async def test_the_host_of_a_spelt_address_does_not_leave(monkeypatch) -> None:
     guard = await guard_bench([("Zdravka Korenjak", "PERSON"), ("zdravka@acme.example", "EMAIL")])
     asked = Part("user", owner_text("Write to zdravka(at)acme.example, copy to ivo [at] tehnika [dot] si."))
+    marked = Part("user", owner_text("Write to ivo -at- tehnika -dot- si or eva @ tehnika . si today."))
     for conversation, peer in (("c1", FRIEND), ("c2", FRIEND)):
         clearance = await guard.clear(asked, peer=peer, conversation=conversation)
         assert clearance.texts == ("Write to [EMAIL_1], copy to [EMAIL_2].",)
         assert clearance.restore(clearance.texts[0]) == asked.text.value
+    assert (await guard.clear(marked, conversation="c4")).texts == ("Write to [EMAIL_1] or [EMAIL_2] today.",)
     # the negative control: the net without this rule lets the host through
     monkeypatch.setattr(patterns, "find_spelled_emails", lambda text: [])
     clearance = await guard.clear(asked, conversation="c3")
     assert "tehnika" in clearance.texts[0]
+    clearance = await guard.clear(marked, conversation="c5")
+    assert clearance.texts[0].count("tehnika") == 2
 
 
 async def test_what_is_left_after_masking_is_no_new_address() -> None:
@@ -88,7 +99,8 @@ async def test_what_is_left_after_masking_is_no_new_address() -> None:
     guard = await guard_bench([("Will Novak", "PERSON"), ("Zdravka Korenjak", "PERSON")])
     for number, text in enumerate((
         "Tell Will Novak at acme.com that it is fixed.", "Zdravka Korenjak at acme dot com", "ask Will @ acme.com",
-        "Zdravka (at) work", "email Will at gmail.com",
+        "Zdravka (at) work", "email Will at gmail.com", "Zdravka *at* work", "ask Will -at- acme -dot- com",
+        "Will @ acme . com",
     )):
         clearance = await guard.clear(Part("user", owner_text(text)), conversation=f"c{number}")
         assert "Zdravka" not in clearance.texts[0]
@@ -103,7 +115,7 @@ def test_any_text_gives_spans_inside_it(text: str) -> None:
 
 @pytest.mark.parametrize("piece", [
     "a.", "a at ", "a dot ", "(at)", "a (at) ", "x dot y at ", "a_at_", "aATb", "a [dot] ", "a-at-b.", "%40a", "((((",
-    "a (  ",
+    "a (  ", "a -at- ", "a *at* b *dot* ", "a @ b . ", "a -dot- ", "a . ", "*at*",
 ])
 def test_hostile_repetition_costs_linear_work(piece: str) -> None:
     with cpu_limit():
@@ -116,4 +128,6 @@ def test_texts_without_annotated_addresses_hold_none(shared_privacy) -> None:
     texts = [row["text"] for row in rows if all(kind != "EMAIL_ADDRESS" for _, _, kind in row["spans"])]
     texts += [json.loads(line)["text"] for line in (shared_privacy / "wnut17_dev.jsonl").read_text().splitlines()]
     assert len(texts) > 500
-    assert [text[start:end] for text in texts for start, end in find_spelled_emails(text)] == []
+    spelt = [text[start:end] for text in texts for start, end in find_spelled_emails(text)]
+    assert [address for address in spelt if " @ gmail . com" not in address] == []
+    assert len(spelt) <= 1
