@@ -5,7 +5,7 @@ import select
 
 __all__ = ["read_until", "type_answers"]
 
-WAIT_S = 20.0
+WAIT_S = 120.0
 
 
 def read_until(controller: int, mark: str) -> str:
