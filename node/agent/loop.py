@@ -221,6 +221,8 @@ class Agent:
         reading = turn.reader.read(text, self._parts.clock.now())
         if (skill := self._parts.skills.sure(reading)) and not forbids(text):
             return await self._actor.run_skill(turn, skill, Draft("skill", skill.name, text, reading.now, ""))
+        if told := await self._material.told(turn, reading):
+            return told
         if is_language(text):
             messages = await self._material.messages(turn, reading)
             if isinstance(messages, Said):

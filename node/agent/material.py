@@ -9,9 +9,10 @@ from datetime import datetime
 
 from node.agent.events import ToolFinished, ToolStarted
 from node.agent.heavy import is_language
-from node.agent.ports import AnswerKind
+from node.agent.ports import Answer, AnswerKind
 from node.agent.readers.closed import pick
 from node.agent.readers.numbers import fold
+from node.agent.readers.senders import Written, written
 from node.agent.slots import Reading
 from node.agent.tools.errors import ToolError
 from node.agent.tools.registry import Args, ReadTool, ToolAnswer, ToolContext
@@ -60,14 +61,41 @@ class Material:
         """The messages that language work is about ("summarise my messages"), the newest, of the one sender or the time
         that is named; what to say where there are none; None when it is about something else, or they stand in it."""
         low = fold(reading.text)
-        tool = self._parts.registry.get(_MESSAGES)
         inside = ":" in low or '"' in low or "\n" in low
-        if inside or not isinstance(tool, ReadTool) or not (_READING.search(low) and _OF_MESSAGES.search(low)):
+        if inside or not _READING.search(low):
+            return None
+        by = None if _OF_MESSAGES.search(low) else written(low, work=True)
+        if by is None and not _OF_MESSAGES.search(low):
+            return None
+        return await self._messages(turn, reading, by)
+
+    async def told(self, turn: Turn, reading: Reading) -> Said | None:
+        """The messages of somebody as they are, where the request asks what he wrote; None when it asks something
+        else."""
+        by = written(fold(reading.text), work=False)
+        found = await self._messages(turn, reading, by) if by else None
+        if found is None or isinstance(found, Said):
+            return found
+        source, text = found
+        reason = f"{_MESSAGES} runs on this device"
+        return Said(text, Answer("", AnswerKind.DONE, turn.node_name, reason, "", sources=(source,)))
+
+    async def _messages(self, turn: Turn, reading: Reading, by: Written | None) -> tuple[str, Labeled] | Said | None:
+        """by: who wrote them, where only what somebody wrote was spoken of; None when that is nobody here."""
+        low, tool = fold(reading.text), self._parts.registry.get(_MESSAGES)
+        if not isinstance(tool, ReadTool):
             return None
         filled = turn.reader.fill(tool.spec, reading, await living_choices(tool))
         sender = filled.values.get("sender")
-        if sender is None and (reading.people.found or reading.people.unclear):
-            person = [*reading.people.names, *(one.said for one in reading.people.unclear)][0]
+        people = [*reading.people.names, *(one.said for one in reading.people.unclear)]
+        if by is not None:
+            if sender is not None and by.who not in fold(f"{sender.value} {' '.join(people)}"):
+                sender = None
+            people = [name for name in people if by.who in fold(name)] or [by.who.title()] * by.to_me
+            if sender is None and not people:
+                return None
+        if sender is None and people:
+            person = people[0]
             text = f"No paired device goes by {person}, so there is nothing to read. kith peers lists who is paired."
             return personal(turn, text, AnswerKind.DECLINED, "no messages")
         answer = await self._read(turn, tool, {"sender": str(sender.value)} if sender else {})

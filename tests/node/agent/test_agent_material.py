@@ -125,3 +125,68 @@ async def test_a_message_that_stands_in_the_request_is_the_material(one: World, 
 async def test_notes_without_a_name_are_asked_for(one: World) -> None:
     answer = await one.ask("summarise my notes")
     assert (answer.kind, answer.missing, one.thoughts.jobs) == (AnswerKind.ASKED, "material", [])
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("explain what Dana wrote me", ["Lunch", "boiler"]), ("explain what Dana wrote", ["Lunch", "boiler"]),
+    ("translate what Dana has written to me into French", ["Lunch", "boiler"]),
+    ("summarise what Dana sent me today", ["Lunch"]), ("explain what Priya said", ["passwords"]),
+    ("please explain what my friend Dana told me", ["Lunch", "boiler"]),
+    ("explain Dana's message", ["Lunch", "boiler"]), ("translate Dana's last message into French", ["Lunch"]),
+])
+async def test_what_somebody_wrote_is_the_material_and_stays_here(one: World, text: str, said: list[str]) -> None:
+    fill_inbox(one)
+    answer = await one.ask(text)
+    assert (answer.kind, answer.tools_used, answer.sources) == (AnswerKind.DONE, ("message_read",), ("messages",))
+    job, = one.thoughts.jobs
+    assert job.place == LOCAL
+    part = next(part for part in job.parts if part.name == "messages")
+    assert [word for word in ("passwords", "Lunch", "boiler") if word in part.text.value] == said
+    assert part.text.confidentiality is Confidentiality.PERSONAL
+    await one.ask(text, place="home-pc")
+    assert one.thoughts.jobs[-1].place == "home-pc"
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("what did Dana write?", ["Lunch", "boiler"]), ("what did dana say?", ["Lunch", "boiler"]),
+    ("what did Dana write me", ["Lunch", "boiler"]), ("so what has Dana written to me today?", ["Lunch"]),
+    ("what did Dana tell me about the boiler?", ["Lunch", "boiler"]), ("what did Priya just send me?", ["passwords"]),
+    ("what does Dana's last message say?", ["Lunch"]), ("what is in Dana's messages?", ["Lunch", "boiler"]),
+])
+async def test_what_somebody_wrote_is_shown_here_without_a_model(one: World, text: str, said: list[str]) -> None:
+    fill_inbox(one)
+    answer = await one.ask(text)
+    assert (answer.kind, answer.tools_used, answer.sources) == (AnswerKind.DONE, ("message_read",), ("messages",))
+    assert [word for word in ("passwords", "Lunch", "boiler") if word in answer.text] == said
+    assert one.thoughts.jobs == []
+    label = await one.conversations.label(answer.conversation_id)
+    assert label is not None
+    assert (label.confidentiality, label.integrity) == (Confidentiality.PERSONAL, Integrity.UNTRUSTED)
+
+
+@pytest.mark.parametrize("text", [
+    "what did Ravi write?", "explain what Ravi wrote me", "what did Zoltan write me?",
+    "explain what Zoltan wrote to me",
+])
+async def test_of_somebody_who_is_not_paired_nothing_is_read_or_made_up(one: World, text: str) -> None:
+    fill_inbox(one)
+    answer = await one.ask(text)
+    assert "No paired device goes by" in answer.text
+    assert (answer.tools_used, one.thoughts.jobs) == ((), [])
+
+
+@pytest.mark.parametrize("text", [
+    "explain what Goethe wrote about colours", "explain what you wrote", "summarise what Luther said in Worms",
+    "explain what they said", "explain what Goethe wrote to Ravi", "explain Luther's message to the church",
+])
+async def test_what_others_wrote_is_a_models_to_know(one: World, text: str) -> None:
+    fill_inbox(one)
+    answer = await one.ask(text)
+    assert answer.tools_used == ()
+    assert [job.place for job in one.thoughts.jobs] == [AUTO]
+
+
+@pytest.mark.parametrize("text", ["what did Dana write in the note Roof repair?", "what did I write to Dana?"])
+async def test_what_stands_elsewhere_is_not_looked_for_in_messages(one: World, text: str) -> None:
+    fill_inbox(one)
+    assert (await one.ask(text)).sources != ("messages",)
