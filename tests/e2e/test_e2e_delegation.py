@@ -210,7 +210,8 @@ def test_a_cancel_stops_the_engine_within_one_decode(house: Household) -> None:
     # one decode may be running when the order comes, and one may begin before the order is read
     assert ended - told <= 2, lines[at - 2 : at + 5]
     assert ended - begun <= CANCEL_AFTER + HANDFUL
-    assert infer_entries(house.phone)[0]["outcome"] == "cancelled"
+    # the two machines end it each for itself, in either order
+    until(lambda: infer_entries(house.phone)[0]["outcome"] == "cancelled", "the phone's entry says so")
     ask_short(house)
 
 
