@@ -28,7 +28,7 @@ _UNDO = re.compile(
 )
 _CORRECTION = re.compile(
     r"^\s*(?:(?:no|nope|oops|sorry|wait|actually|hmm|ah)\b[,.! ]*)+(?:(?:i\s+(?:meant?|said)|make\s+(?:it|that)|"
-    r"change\s+(?:it|that)\s+to|it\s+should\s+be|rather)\s+)?(?P<a>.+?)(?:\s+instead|,?\s+please)?\s*[.!]?\s*$"
+    r"change\s+(?:it|that)\s+to|it\s+should\s+be|rather)\s+)?(?:to\s+)?(?P<a>.+?)(?:\s+instead|,?\s+please)?\s*[.!]?\s*$"
     r"|^\s*(?:i\s+(?:meant?|said)|make\s+(?:it|that)|change\s+(?:it|that)\s+to|better|rather)\s+(?P<b>.+?)"
     r"(?:\s+instead|,?\s+please)?\s*[.!]?\s*$", re.IGNORECASE | re.DOTALL,
 )
@@ -39,6 +39,7 @@ _NOT_THAT_DAY = re.compile(
 )
 """Not Monday, Tuesday."""
 _SMALL = re.compile(r"\b(?:on|at|the|with|for|and|of|by|it|is|should|be|instead|please)\b|[\s,.!]+", re.IGNORECASE)
+_TO = re.compile(r"^\s*(?:to|with|for)\s+", re.IGNORECASE)
 _THIS = re.compile(r"\b(?:this|coming)\b", re.IGNORECASE)
 _SHIFT = re.compile(
     r"\b(?:hours?|minutes?|mins?|days?|weeks?|bit|little)\s+(?:earlier|later|sooner)\s*[.!]?\s*$", re.IGNORECASE,
@@ -181,8 +182,11 @@ def rewritten(before: Reading, said: Reading, *, added: bool = True) -> str | No
             gone.append(span)
     if people:
         gone += [person.span for person in before.people.found]
+        gone += [stranger.span for stranger in before.people.unclear]
     if not gone and not added:
         return None
+    if len(gone) == 1 and people and not (dated or times or new.length):
+        return f"{before.text[: gone[0].start]}{_TO.sub('', said.text)}{before.text[gone[0].end :]}"
     if len(gone) == 1 and not people:
         return f"{before.text[: gone[0].start]}{said.text}{before.text[gone[0].end :]}"
     text, at = "", 0

@@ -5,7 +5,7 @@ A message that is a request of its own leaves the question behind. Must not know
 
 from dataclasses import replace
 
-from node.agent.acting import Actor
+from node.agent.acting import PEOPLE_SLOTS, Actor
 from node.agent.approve import Approvals
 from node.agent.choice import is_question
 from node.agent.drafts import ANSWER_IN_WORDS, Draft, Given, drops, pick_choice
@@ -15,6 +15,7 @@ from node.agent.heavy import is_language
 from node.agent.judging import Judging
 from node.agent.ports import AnswerKind
 from node.agent.saying import question
+from node.agent.slots import Reading
 from node.agent.thinking import Reasoner
 from node.agent.turn import AgentParts, Said, Turn, asked, living_choices, personal, plain
 from node.privacy.labels import Confidentiality, Integrity, Labeled
@@ -56,7 +57,8 @@ class OpenQuestion:
                 given = Labeled(text, Confidentiality.PERSONAL, Integrity.OWNER, "owner", ())
                 return await self._reasoner.think(turn, draft.text, (("text", given),))
             case "tool" | "skill":
-                answer = draft.choices[picked] if picked is not None and draft.choices else text
+                named = correction(text) if draft.slot in PEOPLE_SLOTS else None
+                answer = draft.choices[picked] if picked is not None and draft.choices else named or text
                 doubtful = not self._fits(turn, draft, answer) or is_question(answer)
                 if doubtful and await self._is_new(turn):
                     return None
@@ -77,16 +79,25 @@ class OpenQuestion:
         before = reader.read(draft.text, draft.said_at)
         if tool and not (said.when.said or said.when.length):
             slot = corrected_slot(tool.spec, said)
-            if slot in {None, draft.slot} or not before.people.found:
+            named = said.people.found or said.people.unclear if slot == draft.slot else before.people.found
+            if slot is None or not named:       # who was asked for may be named like a correction: "no, Priya"
                 return None
             return replace(draft, given=(*draft.given, Given(str(slot), words, now, True)))
         if text := rewritten(before, said, added=False):
-            return replace(draft, text=text)
+            return self._narrowed(replace(draft, text=text), said)
         for number, one in enumerate(draft.given):
             if text := rewritten(reader.read(one.text, one.said_at), said, added=False):
                 given = (*draft.given[:number], replace(one, text=text), *draft.given[number + 1 :])
                 return replace(draft, given=given)
         return None
+
+    def _narrowed(self, draft: Draft, said: Reading) -> Draft:
+        """Without the choice between tools, where only one of them takes a person, and a person was corrected."""
+        if draft.kind != "which" or not (said.people.found or said.people.unclear):
+            return draft
+        specs = [tool.spec for name in draft.choices if (tool := self._parts.registry.get(name))]
+        names = [spec.name for spec in specs if PEOPLE_SLOTS.intersection(spec.params)]
+        return Draft("tool", names[0], draft.text, draft.said_at, "") if len(names) == 1 else draft
 
     async def go_on(self, turn: Turn, draft: Draft) -> Said:
         """The draft's call again, after a correction; what is still missing is asked for, and the correction named."""

@@ -190,6 +190,27 @@ async def test_a_corrected_recipient_takes_the_place_of_the_first(one: World) ->
     assert [to for to, _, _ in one.postbox.sent.values()][2:] == ["priya-phone"]
 
 
+@pytest.mark.parametrize("first", [      # which tool, whom of two, not paired, unknown
+    "tell Ann we leave at 8", "message Ann: we leave at 8", "tell Ana Kovac that we leave at 8",
+    "tell Bob we leave at 8",
+])
+@pytest.mark.parametrize("then", ["no, Priya", "no, to Priya", "sorry, I meant Priya"])
+async def test_a_corrected_recipient_is_offered_the_same_message_while_a_question_is_open(
+    one: World, first: str, then: str,
+) -> None:
+    answers = await talk(one, first, then)
+    assert (answers[0].kind, one.owner.shown[0].value("text")) == (AnswerKind.ASKED, "we leave at 8")
+    assert [to for to, _, _ in one.postbox.sent.values()] == ["priya-phone"]
+
+
+async def test_a_corrected_recipient_who_is_unclear_is_asked_about(one: World) -> None:
+    answers = await talk(one, "tell Bob I am late", "no, Ann", "no, Zoltan", "no, Priya")
+    assert [answer.kind for answer in answers] == [AnswerKind.ASKED] * 3 + [AnswerKind.DONE]
+    assert "Whom do you mean by Ann: Ana Kovac or Anna Lindqvist?" in answers[1].text
+    assert "I know nobody called Zoltan." in answers[2].text
+    assert [to for to, _, _ in one.postbox.sent.values()] == ["priya-phone"]
+
+
 async def test_a_correction_that_leaves_nothing_to_work_out_is_a_request_of_its_own(one: World) -> None:
     answers = await talk(one, "split 86.40 between 4 people", "no, what's on my calendar tomorrow")
     assert answers[1].tools_used == ("calendar_list",)
