@@ -36,7 +36,8 @@ PROSE = [
     "polka dot curtains at home", "stop at dot seven", "at dot com", "if text[at] in words", "run(at) not now",
     "look *at* Paris", "stay *at* home", "he is *at* once", "meet *at* noon", "not -at- all", "good *at* maths",
     "x*at*y", "arrived *at* Berlin", "| dana | at | acme |", "dinner @ eight . Call me", "dana - at - acme",
-    "src/at/main.c", "Dana *at* home", "see you @ noon . it works", "we met @ www . acme . com", "see *at* 7", "the *at* sign",
+    "src/at/main.c", "Dana *at* home", "see you @ noon . it works", "we met @ www . acme . com", "see *at* 7",
+    "the *at* sign",
 ]
 
 
