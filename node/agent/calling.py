@@ -16,6 +16,7 @@ from node.agent.ports import Clock, Effect, Origin
 from node.agent.readers.phrases import phrase, residual
 from node.agent.readers.remains import remains
 from node.agent.readers.windows import Locale
+from node.agent.saying import denied
 from node.agent.slots import Filled, Reading, SlotReader, SlotValue, show_interval, show_moment, text_kind
 from node.agent.tools.errors import ToolError
 from node.agent.tools.registry import Args, ArgValue, Provenance, ReadTool, ToolContext, ToolSpec, WriteTool
@@ -154,7 +155,7 @@ def _outcome(applied: Applied, call: Call) -> str:
         case Result.ALREADY:
             text = f"That is in place already, nothing was written again. {applied.effect.text}"
         case Result.DENIED:
-            return "You did not approve it, so nothing was written."
+            return denied(applied.approval, "nothing was written")
         case Result.PROPOSED:
             text = f"This is what I would do; nothing was written. {applied.effect.text}"
     return f"{text}\n{call.after}" if call.after and call.after not in text else text

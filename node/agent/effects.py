@@ -9,7 +9,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-__all__ = ["Approval", "Effect", "EffectValue", "Interval", "JournalEntry", "Json", "Origin", "Span"]
+__all__ = [
+    "DEADLINE", "NO_TERMINAL", "Approval", "Effect", "EffectValue", "Interval", "JournalEntry", "Json", "Origin",
+    "Span",
+]
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 Interval: TypeAlias = tuple[datetime, datetime]
@@ -81,6 +84,11 @@ class Effect:
     def value(self, name: str, default: Json = None) -> Json:
         """The value called name, or default."""
         return next((entry.value for entry in self.values if entry.name == name), default)
+
+
+NO_TERMINAL = "no terminal"
+DEADLINE = "deadline"
+"""By whom it was decided when nobody was there to be asked, or nobody answered."""
 
 
 @dataclass(frozen=True, slots=True)

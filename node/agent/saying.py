@@ -5,11 +5,13 @@ Must not know how a decision was made; it gets the decision and puts it into wor
 
 from collections.abc import Sequence
 
+from node.agent.effects import DEADLINE, NO_TERMINAL
 from node.agent.heavy import Work
+from node.agent.ports import Approval
 from node.agent.readers.people import Unclear
 from node.agent.tools.registry import ToolSpec
 
-__all__ = ["ability", "declined", "question", "which", "who"]
+__all__ = ["ability", "declined", "denied", "question", "which", "who"]
 
 _QUESTIONS = {
     "start": "When should it start?", "when": "When?", "duration": "How long?", "title": "What is it called?",
@@ -53,6 +55,16 @@ def which(abilities: Sequence[str]) -> str:
     """The question of the middle band."""
     lines = "\n".join(f"  {number}. {text}" for number, text in enumerate(abilities, 1))
     return f"I am not sure what you want. Did you mean:\n{lines}\nAnswer with the number, or say it another way."
+
+
+def denied(approval: Approval | None, nothing: str) -> str:
+    """Why what was shown was not done, and that nothing was: "nothing was written"."""
+    by = approval.by if approval is not None else ""
+    if by == NO_TERMINAL:
+        return f"There was no terminal to ask you at, so {nothing}. Ask for it again in a terminal to decide."
+    if by == DEADLINE:
+        return f"Nobody answered the question in time, so {nothing}. Ask for it again to decide."
+    return f"You did not approve it, so {nothing}."
 
 
 def declined(work: Work, abilities: Sequence[str], *, vetoed: bool, forbidden: bool = False) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime
 from node.agent.approve import Approvals, Result
 from node.agent.events import EventSink
 from node.agent.ports import Approval
+from node.agent.saying import denied
 from node.agent.tools.errors import EffectRefused, ToolError
 
 __all__ = ["Undone", "undo_last"]
@@ -49,5 +50,5 @@ async def undo_last(approvals: Approvals, now: datetime, events: EventSink | Non
             raise                           # nothing was changed
         raise EffectRefused(f"{error}\nTaken back: {last.text}\nNot back in its place: {before.text}") from error
     if applied.result is Result.DENIED:
-        return Undone("You did not approve it, so nothing was changed.", done=False)
+        return Undone(denied(applied.approval, "nothing was changed"), done=False)
     return Undone(f"Back as it was before the correction. Taken back: {last.text}\nBack in place: {before.text}")

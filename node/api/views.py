@@ -326,6 +326,8 @@ class ShareView(msgspec.Struct, frozen=True, kw_only=True):
     withheld: int
     personal_hits: list[str] = []
     confirmed: bool = True
+    missing: bool = False
+    """The folder is not there any more, so nothing of it is found."""
 
 
 class SentView(msgspec.Struct, frozen=True, kw_only=True):

@@ -40,7 +40,13 @@ def _why(error: OSError | UnicodeDecodeError) -> str:
 def _read_stdin() -> list[dict[str, str]]:
     if sys.stdin.isatty():
         return []
-    text = sys.stdin.read(MAX_FILE_BYTES + 1)
+    try:
+        text = sys.stdin.read(MAX_FILE_BYTES + 1)
+        text.encode()       # bytes that a locale such as C lets through
+    except UnicodeError:
+        raise CommandFailure(
+            "standard input is not UTF-8", hint="Give UTF-8 text, as by: iconv -t utf-8", exit_code=2, code="usage",
+        ) from None
     if len(text) > MAX_FILE_BYTES:
         raise CommandFailure(
             f"standard input is larger than {MAX_FILE_BYTES} characters", hint="Give a part of it.", exit_code=2,
@@ -170,6 +176,10 @@ def _finish(read: tuple[dict[str, Any], list[str]], at: Session, *, drafted: boo
         if not drafted:  # a script that named a peer must notice that another machine answered
             code = 4 if answer["missing"] == "consent" else 5
             raise CommandFailure("only a draft", exit_code=code, code="draft", shown=True)
+    if answer["kind"] == "denied" and not at.interactive():
+        hint = "See what would be done, and decide in a terminal: kith ask --dry-run '...'"
+        message = "not done: there was no terminal to ask you at"
+        raise CommandFailure(message, hint=hint, exit_code=4, code="denied", shown=True)
     if answer["kind"] == "denied":
         raise CommandFailure("not done: you said no", exit_code=4, code="denied", shown=True)
     broken = any(leg["ended"] for leg in answer.get("legs", [])[-1:])

@@ -1,6 +1,7 @@
 """kith share: let named peers search a folder, see what is shared, stop sharing."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -22,6 +23,8 @@ def _draw_preview(view: dict[str, Any]) -> str:
     peers = ", ".join(view["peers"])
     documents = counted(view["documents"], "document")
     lines = [f"{documents} in {view['folder']} would be searchable, in clear, by: {peers}."]
+    if not view["documents"]:
+        lines.append("Only .md and .txt files count, and there is none that can be read; later ones will be shared.")
     if view["withheld"]:
         holding = counted(view["withheld"], "passage holds secrets and is", "passages hold secrets and are")
         lines.append(f"{holding} never handed out.")
@@ -68,10 +71,14 @@ def list_(ctx: click.Context) -> None:
     at = session(ctx)
     shares = at.client().get("/v1/shares")
     rows = [
-        [share["folder"], ", ".join(share["peers"]), str(share["documents"]), str(share["withheld"])]
+        [share["folder"], ", ".join(share["peers"]), "no folder" if share.get("missing") else str(share["documents"]),
+         str(share["withheld"])]
         for share in shares
     ]
     at.data(table(rows, ["FOLDER", "WITH", "DOCUMENTS", "WITHHELD"]) if rows else "Nothing is shared.", shares)
+    for share in shares:
+        if share.get("missing"):
+            at.say(f"{cell(share['folder'])} is not there. Put it back, or: kith share remove {quote(share['folder'])}")
 
 
 @command.command("remove")

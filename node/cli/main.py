@@ -5,6 +5,7 @@ Commands are loaded when used, so that --help loads none of them. Must not impor
 
 import importlib
 import io
+import os
 import sys
 from contextlib import suppress
 from typing import Any, NoReturn
@@ -142,10 +143,24 @@ def _fail_usage(error: click.ClickException, as_json: bool) -> NoReturn:
     sys.exit(error.exit_code)
 
 
+def _refuse_broken(given: list[str]) -> None:
+    """Bytes that are no UTF-8 cannot go to the node, nor into a name. Raises CommandFailure."""
+    for text in given:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            shown = os.fsencode(text).decode("utf-8", "backslashreplace")[:60]
+            raise CommandFailure(
+                f"this argument is not valid UTF-8: {shown}", exit_code=2, code="usage",
+                hint="Type it in a terminal with a UTF-8 locale (see: locale), or rename the file.",
+            ) from None
+
+
 def main(args: list[str] | None = None) -> NoReturn:
     """Run one command and exit with its code."""
     given = sys.argv[1:] if args is None else args
     try:
+        _refuse_broken(given)
         kith.main(args=given, prog_name="kith", standalone_mode=False)
     except CommandFailure as failure:
         _fail(failure, "--json" in given)

@@ -336,6 +336,8 @@ class Course:
             return NotPaired(text, hint="Its owner may allow it: kith grant edit; see: kith peers")
         if named is None and here.model_name is None:
             return ModelMissing(text)
+        if named is not None and named.hindrance:
+            return ThinkFailed(text, hint="See why with: kith offload explain, kith privacy; or stay here: --local")
         return ThinkFailed(text)
 
     # -- results --

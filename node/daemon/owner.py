@@ -7,6 +7,7 @@ anything.
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
+from node.agent.effects import DEADLINE, NO_TERMINAL
 from node.agent.events import Answered, ApprovalNeeded, ConsentNeeded, Delta, Event, Status, ToolFinished, ToolStarted
 from node.agent.ports import Answer, Approval, Effect
 from node.api.ports import Emit
@@ -20,9 +21,6 @@ __all__ = ["ApiEventSink", "OwnerDesk", "answer_event", "consent_payload", "effe
 T = TypeVar("T")
 
 APPROVAL_DEADLINE_S = 300.0
-DEADLINE = "deadline"
-NO_TERMINAL = "no terminal"
-"""Who answered when nobody was there to be asked."""
 
 
 def effect_payload(effect: Effect) -> dict[str, Any]:

@@ -223,7 +223,9 @@ class Searching:
         for share in await self._database.read(shares.every):
             documents, withheld, _ = await trio.to_thread.run_sync(_read_all, Path(share.folder), self._own)
             names = [self._roster.name_of(peer_id) for peer_id in share.peer_ids]
-            found.append(ShareView(folder=share.folder, peers=names, documents=documents, withheld=withheld))
+            missing = not await trio.to_thread.run_sync(Path(share.folder).is_dir)
+            found.append(ShareView(
+                folder=share.folder, peers=names, documents=documents, withheld=withheld, missing=missing))
         return found
 
     async def unshare(self, folder: str) -> str:

@@ -61,9 +61,10 @@ class Decisions:
     def keeps_prompts_from(self, peer_id: str) -> str:
         """Why no prompt leaves for this peer in any conversation, in words; "" when one may."""
         if self.denied(peer_id, Purpose.INFER):
-            return "you said that nothing leaves for it"
+            return "you said that nothing leaves for it (to take that back: kith privacy denials)"
         level, _ = self.chosen(peer_id, Purpose.INFER, "")
-        return "its level for prompts is never" if level is Level.NEVER else ""
+        change = "to change it: kith privacy set PEER default"
+        return f"its level for prompts is never ({change})" if level is Level.NEVER else ""
 
     # -- the owner's changes ------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ Fail closed: whatever is missing, raises, hangs or returns nonsense ends in Egre
 no option that turns any of it off; tests compose other parts. Must not know models, tools or how the owner is asked.
 """
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -273,7 +274,11 @@ class Egress:
         if self._decisions.denied(peer.peer_id, purpose):
             raise DeniedAlways(f"{purpose} to {peer.name}")
         chosen, for_conversation = self._decisions.chosen(peer.peer_id, purpose, conversation)
-        return level_for(peer, purpose, owner_typed=owner_typed, chosen=chosen), for_conversation
+        level = level_for(peer, purpose, owner_typed=owner_typed, chosen=chosen)
+        if level is Level.NEVER and level_for(peer, purpose, owner_typed=owner_typed) is not level:
+            detail, hint = _set_to_never(peer, purpose, conversation if for_conversation else "")
+            raise NeverForPeer(detail, hint=hint)
+        return level, for_conversation
 
     async def _check_shares(self, peer: PeerView, purpose: Purpose, parts: Sequence[Part]) -> None:
         if purpose is not Purpose.ANSWER:
@@ -315,3 +320,11 @@ class Egress:
             del self._live[key]
         if len(self._live) >= _LIVE_LIMIT and purpose is not Purpose.MAIL:
             raise GuardFailed(f"{_LIVE_LIMIT} requests are open already")
+
+
+def _set_to_never(peer: PeerView, purpose: Purpose, conversation: str) -> tuple[str, str]:
+    """What stops it, and the command that takes that setting back."""
+    where = f" --conversation {conversation}" if conversation else ""
+    place = "in this conversation" if conversation else "for it"
+    back = f"kith privacy set {shlex.quote(peer.name)} default --for {purpose}{where}"
+    return f"you set {purpose} to never {place}", f"To take that back: {back}. To see all levels: kith privacy"

@@ -49,7 +49,13 @@ class NeverForPeer(EgressDenied):
     """This peer may not get this, so nothing was sent."""
 
     code = "never_for_peer"
-    hint = "See who is trusted with what: kith peers"
+    hint = "See what each peer may get: kith privacy. To stay here: kith ask --local"
+
+    def __init__(self, detail: str = "", *, hint: str = "") -> None:
+        """hint: the next command, where the owner's own setting stops it."""
+        super().__init__(detail)
+        if hint:
+            self.hint = hint
 
 
 class HoldsSecret(EgressDenied):

@@ -85,6 +85,7 @@ class Peers:
         self.granted = True
         self.known = True
         self.refused = ""
+        self.hindrance = ""
         self.notes: list[tuple[str, str]] = []
         self.at_work = 0
         self.most_at_work = 0
@@ -93,7 +94,8 @@ class Peers:
         if not self.known:
             return ()
         models = (Offer("smollm2", DIGEST, 2048),)
-        return (PeerCandidate(BOB, "home-pc", "home", self.connected, self.granted, models, self.refused),)
+        return (PeerCandidate(
+            BOB, "home-pc", "home", self.connected, self.granted, models, self.refused, hindrance=self.hindrance),)
 
     def served(self, peer_id: str) -> frozenset[str]:
         return frozenset()

@@ -57,6 +57,21 @@ async def test_denied_writes_nothing(root: Path) -> None:
     assert contents(root) == before
 
 
+@pytest.mark.parametrize(("by", "said"), [
+    ("owner, terminal", "You did not approve it, so nothing was written."),
+    ("no terminal", "There was no terminal to ask you at, so nothing was written."),
+    ("deadline", "Nobody answered the question in time, so nothing was written."),
+])
+async def test_a_no_says_whose_it_is(root: Path, by: str, said: str) -> None:
+    class Absent(Owner):
+        async def approve(self, effect: Effect) -> Approval:
+            return Approval(effect.idempotency_key, False, by, datetime(2026, 3, 18, 8, 31, tzinfo=UTC))
+
+    answer = await world(root, owner=Absent()).ask(BOOKING)
+    assert answer.kind is AnswerKind.DENIED
+    assert answer.text.startswith(said)
+
+
 async def test_negative_control_without_the_approval_the_same_request_does_write(root: Path) -> None:
     """The check of the test above fails when the decision is ignored: an owner who says yes to everything."""
     before = contents(root)

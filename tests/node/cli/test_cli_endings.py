@@ -92,6 +92,44 @@ def test_exit_codes_of_ask(capsys, monkeypatch, events, code, as_json):
         assert json.loads(out)["kind"] == events[-1]["kind"]
 
 
+@pytest.mark.parametrize(("terminal", "said"), [(False, "there was no terminal to ask you at"), (True, "you said no")])
+def test_a_no_that_nobody_gave_is_not_put_into_the_owners_mouth(capsys, monkeypatch, terminal, said):
+    monkeypatch.setattr(NodeClient, "stream", lambda *_: iter([answer(kind="denied")]))
+    monkeypatch.setattr("node.cli.cmd_ask._read_stdin", list)
+    monkeypatch.setattr(Session, "interactive", staticmethod(lambda: terminal))
+    code, _, err = run(capsys, "ask", "hello")
+    assert code == 4 and f"kith: not done: {said}" in err
+    assert ("kith ask --dry-run" in err) is not terminal
+
+
+@pytest.mark.parametrize("arguments", [
+    ["ask", "caf\udce9"], ["send", "home\udcff", "hi"], ["share", "add", "/x\udc80"],
+])
+@pytest.mark.parametrize("as_json", [[], ["--json"]], ids=["text", "json"])
+def test_an_argument_that_is_no_text_is_a_usage_error(capsys, arguments, as_json):
+    code, out, err = run(capsys, *arguments, *as_json)
+    assert code == 2 and "Traceback" not in err
+    message = json.loads(out)["error"]["message"] if as_json else err
+    assert "this argument is not valid UTF-8: " in message and "\\x" in message
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii:surrogateescape"])
+def test_standard_input_that_is_no_text_is_a_usage_error(tmp_path, encoding):
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", "from node.cli.main import main; main()", "ask", "what is this"],
+        input=b"caf\xe9", capture_output=True, timeout=60,
+        env={**os.environ, "KITH_HOME": str(tmp_path), "PYTHONIOENCODING": encoding},
+    )
+    assert done.returncode == 2 and b"standard input is not UTF-8" in done.stderr and b"Traceback" not in done.stderr
+
+
+def test_a_shared_folder_that_is_gone_is_named_with_the_next_command(capsys, monkeypatch):
+    share = {"folder": "/home/ann/club notes", "peers": ["bea"], "documents": 0, "withheld": 0, "missing": True}
+    monkeypatch.setattr(NodeClient, "get", lambda *_: [share])
+    _, out, err = run(capsys, "share", "list")
+    assert "no folder" in out and "kith share remove '/home/ann/club notes'" in err
+
+
 @pytest.mark.parametrize("arguments", [["stauts", "--json"], ["mode", "everywhere", "--json"], ["--json", "ping"]])
 def test_usage_errors_as_json(capsys, arguments):
     code, out, _ = run(capsys, *arguments)

@@ -99,6 +99,18 @@ async def test_a_folder_around_them_is_shared_without_them(home: Path) -> None:
     assert plain == {"bread.md", *(f"kith/{name}/here.md" for name in ALL)}
 
 
+async def test_a_folder_that_is_not_there_is_named_and_a_shared_one_that_went_is_marked(home: Path) -> None:
+    searching, _, database = desk(home, own_folders(home))
+    for act in (searching.preview_share, searching.share):
+        with pytest.raises(UsageError, match=f"{home / 'nowhere'} is no folder"):
+            await act(str(home / "nowhere"), ["phone"])
+    assert await database.read(shares.every) == []
+    await searching.share(str(home / "papers"), ["phone"])
+    assert [(view.documents, view.missing) for view in await searching.shares()] == [(1, False)]
+    (home / "papers").rename(home / "elsewhere")
+    assert [(view.documents, view.missing) for view in await searching.shares()] == [(0, True)]
+
+
 async def test_a_share_of_an_earlier_version_is_no_longer_read(home: Path) -> None:
     searching, folders, database = desk(home, own_folders(home))
     await database.write(shares.add, folder_key(home / "state"), "id of phone", 1)

@@ -88,6 +88,10 @@ async def test_a_named_peer_is_not_replaced(autojump_clock: object) -> None:
         await home.think(place="home-pc")
     with pytest.raises(UnknownPeer):
         await home.think(place="nobody")
+    home.peers.granted, home.peers.hindrance = True, "its level for prompts is never"
+    with pytest.raises(KithError, match="its level for prompts is never") as refused:
+        await home.think(place="home-pc")
+    assert "kith privacy" in refused.value.hint
     assert home.here.requests == []
     assert home.near.tapped == []
 

@@ -146,11 +146,20 @@ async def test_narrower_levels_hold() -> None:
         await guard.clear(ASK, conversation="p1")
     await guard.clear(PLAIN, conversation="p2")
     await chosen.choose(HOME.peer_id, Purpose.INFER, "", Level.NEVER)
-    with pytest.raises(NeverForPeer):
+    with pytest.raises(NeverForPeer, match="you set infer to never for it") as refused:
         await guard.clear(PLAIN, conversation="p3")
+    assert f"kith privacy set {HOME.name} default --for infer. " in refused.value.hint
+    await chosen.choose(HOME.peer_id, Purpose.INFER, "p5", Level.NEVER)
+    with pytest.raises(NeverForPeer, match="in this conversation") as refused:
+        await guard.clear(PLAIN, conversation="p5", request_id="56" * 16)
+    assert "default --for infer --conversation p5. " in refused.value.hint
     await chosen.choose(HOME.peer_id, Purpose.MAIL, "", Level.NEVER)
-    with pytest.raises(NeverForPeer):
+    with pytest.raises(NeverForPeer) as refused:
         await guard.clear(Part("mail", owner_text("hi")), purpose=Purpose.MAIL)
+    assert f"kith privacy set {HOME.name} default --for mail. " in refused.value.hint
+    with pytest.raises(NeverForPeer, match="trust none") as refused:      # that is no setting of the owner's
+        await guard.clear(PLAIN, peer=PeerView("12D3KooWStranger", "who", "none"))
+    assert refused.value.hint == NeverForPeer.hint
     await chosen.choose(HOME.peer_id, Purpose.INFER, "", None)
     await guard.clear(PLAIN, conversation="p4", request_id="55" * 16)
 
@@ -159,14 +168,16 @@ async def test_the_choice_of_a_place_is_told_what_the_guard_would_refuse_anyway(
     chosen = await decisions()
     assert chosen.keeps_prompts_from(HOME.peer_id) == ""
     for level, words in (
-        (Level.NEVER, "its level for prompts is never"), (Level.PUBLIC, ""), (Level.MASKED, ""), (None, ""),
+        (Level.NEVER, "its level for prompts is never (to change it: kith privacy set PEER default)"),
+        (Level.PUBLIC, ""), (Level.MASKED, ""), (None, ""),
     ):
         await chosen.choose(HOME.peer_id, Purpose.INFER, "", level)
         assert chosen.keeps_prompts_from(HOME.peer_id) == words
     await chosen.choose(HOME.peer_id, Purpose.MAIL, "", Level.NEVER)
     assert chosen.keeps_prompts_from(HOME.peer_id) == ""    # another purpose
     await chosen.deny_always(HOME.peer_id, Purpose.INFER)
-    assert chosen.keeps_prompts_from(HOME.peer_id) == "you said that nothing leaves for it"
+    assert chosen.keeps_prompts_from(HOME.peer_id) == (
+        "you said that nothing leaves for it (to take that back: kith privacy denials)")
 
 
 async def test_before_the_decisions_are_read_everything_is_refused() -> None:
