@@ -112,8 +112,7 @@ class Pair:
 
 @pytest.fixture
 def jumping(autojump_clock: trio.testing.MockClock) -> trio.testing.MockClock:
-    """Files are read and written in real threads: time may only jump when they are done."""
-    autojump_clock.autojump_threshold = 0.05
+    """Files are read and written in real threads, and time jumps only when they are done."""
     return autojump_clock
 
 

@@ -45,7 +45,7 @@ def test_only_where_somebody_would_see_it(tmp_path: Path) -> None:
 async def test_an_answer_and_a_question_are_told_without_a_word_of_them(
     tmp_path: Path, nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
-    autojump_clock.autojump_threshold = 0.3     # the program is a real one
+    autojump_clock.autojump_threshold = 2.0     # the program is a real one
     notices, events, got = DesktopNotices(str(notifier(tmp_path))), Events(), []
     teller = QueueTeller(events, notices.tell, FixedClock())
 

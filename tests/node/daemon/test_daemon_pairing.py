@@ -170,7 +170,6 @@ async def test_a_window_that_ends_does_not_end_a_joining(home: Side) -> None:
 
 async def longest_silence_s(home: Side, clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch) -> float:
     """Of a window that nobody comes to."""
-    clock.autojump_threshold = 0.05  # real time for the database threads to answer in
     monkeypatch.setattr(pairing, "LOOK_EVERY_S", 20.0)
     await home.pairing.open("home", home.emit)
     assert home.last() == "expired"
@@ -251,7 +250,6 @@ async def test_control_without_ticks_it_is(
 async def test_both_sides_hear_their_node_while_the_pictures_are_compared(
     home: Side, phone: Side, autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    autojump_clock.autojump_threshold = 0.1
     monkeypatch.setattr(pairing, "LOOK_EVERY_S", 20.0)
     home.desk.thinks_s = phone.desk.thinks_s = 150
     async with trio.open_nursery() as nursery:

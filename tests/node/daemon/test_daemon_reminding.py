@@ -55,7 +55,6 @@ class House:
 async def house(
     tmp_path: Path, autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[House]:
-    autojump_clock.autojump_threshold = 0.02        # the database answers from a thread
     monkeypatch.setattr(reminding, "LOOK_S", 300.0)
     database = await Database.open(tmp_path / "kith.db", bytes(32), KITH)
     yield House(database)

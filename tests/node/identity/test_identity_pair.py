@@ -185,7 +185,6 @@ async def test_a_question_that_cannot_be_shown_is_a_no(phone, home):
 
 
 async def test_an_owner_who_does_not_answer_said_no(phone, home, autojump_clock):
-    autojump_clock.autojump_threshold = 0.5  # real time for the database threads to answer in
     home.owner.silent = True
     window = await home.driver.open_window(Trust.SELF)
     started = trio.current_time()
@@ -254,7 +253,6 @@ async def test_a_code_is_good_for_one_peer_even_when_two_prove_it_at_once(tmp_pa
 
 
 async def test_at_most_three_exchanges_run_at_once(phone, home, autojump_clock):
-    autojump_clock.autojump_threshold = 0.5  # real time for the database threads to answer in
     await home.driver.open_window(Trust.SELF)
     async with trio.open_nursery() as nursery:
         for _ in range(3):

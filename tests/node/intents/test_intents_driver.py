@@ -119,7 +119,6 @@ Making = Callable[..., Bench]
 
 @pytest.fixture
 def bench(tmp_path: Path, autojump_clock: MockClock) -> Making:
-    autojump_clock.autojump_threshold = 0.05    # the database works in real threads
     return lambda *script: Bench(tmp_path / "kith.db", Scripted(*script))
 
 

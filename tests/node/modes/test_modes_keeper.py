@@ -54,8 +54,7 @@ class Scene:
 
 @pytest.fixture
 def clock(autojump_clock: trio.testing.MockClock) -> trio.testing.MockClock:
-    # a look is a real thread: time may only jump when it is done
-    autojump_clock.autojump_threshold = 0.05
+    """A look is a real thread, and time jumps only when it is done."""
     return autojump_clock
 
 
