@@ -4,7 +4,7 @@ import contextlib
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,16 +72,35 @@ class LabNodes:
             found = peer(self[at], to)
             return str(found["route"]) if found["connected"] and found["route"].startswith(start) else None
 
-        return until(look, f"{at} reaches {to} {start}", timeout_s)
+        return self._until(look, f"{at} reaches {to} {start}", timeout_s)
 
     def wait_absent(self, at: str, to: str, timeout_s: float = WAIT_S) -> None:
-        until(lambda: not peer(self[at], to)["connected"], f"{at} sees that {to} is gone", timeout_s)
+        self._until(lambda: not peer(self[at], to)["connected"], f"{at} sees that {to} is gone", timeout_s)
+
+    def _until(self, look: Callable[[], Any], what: str, timeout_s: float) -> Any:
+        """Give up with all that the nodes say: they serve a whole file of tests, which does not end at a failure."""
+        try:
+            return until(look, what, timeout_s)
+        except AssertionError as late:
+            self.print_logs()
+            seen = {}
+            for place, node in self.nodes.items():
+                with contextlib.suppress(CommandFailure):
+                    seen[place] = node.status()["peers"]
+            raise AssertionError(f"{late}: {seen}") from None
+
+    def print_logs(self) -> None:
+        """The ends of the nodes' logs."""
+        for node in self.nodes.values():
+            for log in (node.home / "output.log", node.home / "state" / "kith.log"):
+                if log.is_file():
+                    print(f"--- end of {log}\n{log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors='replace')}")
 
     def send(self, at: str, to: str, body: str) -> None:
         self[at].client().post("/v1/messages", {"to": to, "body": body})
 
     def wait_message(self, at: str, body: str, timeout_s: float = WAIT_S) -> None:
-        until(
+        self._until(
             lambda: any(one["body"] == body for one in self[at].client().get("/v1/inbox")), f"{at} has {body}",
             timeout_s,
         )
@@ -122,10 +141,7 @@ def lab_nodes(lab: Lab) -> Iterator[LabNodes]:
     try:
         yield made
     except BaseException:
-        for node in made.nodes.values():
-            for log in (node.home / "output.log", node.home / "state" / "kith.log"):
-                if log.is_file():
-                    print(f"--- end of {log}\n{log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors='replace')}")
+        made.print_logs()
         raise
     finally:
         made.stop()
