@@ -198,6 +198,7 @@ time.sleep(600)
 DEMO = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with it ignored
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and what nohup starts with this one
 from node.cli import cmd_demo, main
 from node.cli.demo import nodes
 play = cmd_demo.run_demo
