@@ -12,6 +12,7 @@ from node.agent.heavy import is_language
 from node.agent.ports import Answer, AnswerKind
 from node.agent.readers.closed import pick
 from node.agent.readers.numbers import fold
+from node.agent.readers.past_times import past_periods
 from node.agent.readers.senders import Written, written
 from node.agent.slots import Reading
 from node.agent.tools.errors import ToolError
@@ -101,9 +102,9 @@ class Material:
         answer = await self._read(turn, tool, {"sender": str(sender.value)} if sender else {})
         if isinstance(answer, ToolError):
             return personal(turn, f"{answer} {answer.hint}", AnswerKind.STOPPED, "the messages could not be read")
-        periods = reading.when.periods(reading.now)
+        periods = past_periods(low, reading.when, reading.now)
         found = [one for one in (answer.data if isinstance(answer.data, list) else []) if isinstance(one, Mapping)]
-        kept = [one for one in found if not periods or any(
+        kept = [one for one in found if periods is None or any(
             begin <= datetime.fromisoformat(str(one["received"])) < end for begin, end in periods)]
         if _LAST.search(low):
             kept = kept[:1]

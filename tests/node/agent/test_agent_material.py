@@ -190,3 +190,40 @@ async def test_what_others_wrote_is_a_models_to_know(one: World, text: str) -> N
 async def test_what_stands_elsewhere_is_not_looked_for_in_messages(one: World, text: str) -> None:
     fill_inbox(one)
     assert (await one.ask(text)).sources != ("messages",)
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("what did Dana write on Monday?", ["boiler"]), ("what did Dana write on Wednesday?", ["Lunch"]),
+    ("what did Dana write this week?", ["Lunch", "boiler"]), ("what did Dana write this month", ["Lunch", "boiler"]),
+    ("what did Dana write about lunch on Friday?", ["Lunch", "boiler"]),
+    ("what did Dana say about dinner at 7?", ["Lunch", "boiler"]), ("what did Dana write me on Saturday?", []),
+    ("what did Dana write last Monday?", ["boiler"]), ("what did Dana write last night?", []),
+    ("what did Dana write yesterday?", []), ("what did Dana write on the 20th?", ["Lunch", "boiler"]),
+    ("what did Dana write on 16 March?", ["boiler"]),
+])
+async def test_the_day_of_what_was_written_lies_behind(one: World, text: str, said: list[str]) -> None:
+    fill_inbox(one)
+    answer = await one.ask(text)
+    assert answer.tools_used == ("message_read",)
+    assert [word for word in ("passwords", "Lunch", "boiler") if word in answer.text] == said
+    assert ("none came in then." in answer.text) == (not said)
+
+
+async def test_what_came_in_the_evening_before_is_of_last_night(one: World) -> None:
+    one.postbox.receive("dana", "Sleep well.", datetime(2026, 3, 17, 21, 30, tzinfo=UTC))
+    assert "Sleep well." in (await one.ask("what did Dana write last night?")).text
+
+
+@pytest.mark.parametrize("text", [
+    "what did Dana write to Priya?", "what did Dana and Priya write?", "what did Dana text her mum?",
+])
+async def test_what_is_of_two_or_to_others_is_not_answered_with_the_messages_of_one(one: World, text: str) -> None:
+    fill_inbox(one)
+    answer = await one.ask(text)
+    assert "boiler" not in answer.text and "none came in" not in answer.text
+
+
+async def test_what_answers_a_message_of_the_owner_is_one_of_them(one: World) -> None:
+    """The control."""
+    fill_inbox(one)
+    assert "boiler" in (await one.ask("what did Dana answer to my message?")).text
