@@ -42,6 +42,17 @@ class Amendments:
         text = 'No question of mine is open. To take back the last thing I wrote, say "undo".'
         return plain(turn, text, AnswerKind.DECLINED, "nothing was open")
 
+    def wrong(self, turn: Turn, *, asked: bool) -> Said | None:
+        """The answer to "no, not Dana", which does not say who else; the last call stays the one to correct. None when
+        there is nothing that it can be about. asked: a question of who is meant is open."""
+        last = last_call(turn.conversation.history)
+        if last is None and not asked:
+            return None
+        if last is not None:
+            turn.called = {"draft": last.draft.as_json(), "key": last.key}
+        text = 'Nothing was changed. Say what is right instead, such as "no, Tuesday" or "no, Priya".'
+        return plain(turn, text, AnswerKind.ASKED, "it is not said what is right")
+
     async def correct(self, turn: Turn, words: str) -> Said | None:
         """The last call again with what these words replace; None when they replace nothing in it."""
         last = last_call(turn.conversation.history)

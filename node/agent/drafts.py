@@ -109,7 +109,7 @@ _DROPPED = re.compile(
     r"(?:undo|revert|(?:undo|revert|scrap|scratch|skip|drop|forget|cancel|stop|leave)\s+(?:about\s+)?"
     r"(?:that|it|this|the\s+(?:question|last\s+(?:one|thing|question|request)|whole\s+thing))|"
     r"(?:take|call)\s+(?:that|it|this)\s+(?:back|off)|never\s*mind(?:\s+(?:that|it|about\s+(?:that|it)))?|"
-    r"(?:do\s+not|don[’']?t)\s+(?:bother|do\s+(?:it|that))|not\s+now|i(?:\s+have|[’']?ve)?\s+changed\s+my\s+mind|"
+    r"(?:do\s+not|don[’']?t)\s+(?:bother|do\s+(?:it|that))|not\s+now|no\s+(?:worries|problem|need)|i(?:\s+have|[’']?ve)?\s+changed\s+my\s+mind|"
     r"(?:it\s+)?does(?:\s+not|n[’']?t)\s+matter|nothing)"
     r"(?:[\s,.!]+(?:please|then|now|again|thanks?|thank\s+you|after\s+all|for\s+now|it[’']?s\s+(?:fine|ok(?:ay)?)))*",
     re.IGNORECASE,

@@ -19,7 +19,7 @@ from node.agent.tools.registry import ToolSpec
 
 __all__ = [
     "LastCall", "corrected_slot", "correction", "in_its_week", "last_call", "last_person", "leans", "nothing_else",
-    "rewritten", "split_goals", "wants_undo", "when_of", "with_name",
+    "only_refused", "rewritten", "split_goals", "wants_undo", "when_of", "with_name",
 ]
 
 _UNDO = re.compile(
@@ -34,10 +34,13 @@ _CORRECTION = re.compile(
 )
 _A_DAY = rf"(?:on\s+)?(?:(?:next|this)\s+)?(?:{NAMED_DAY}|today\b|tomorrow\b)"
 _NOT_THAT_DAY = re.compile(
-    rf"^\s*(?:no\b[,.! ]*)?(?:not\s+{_A_DAY}[,; ]*(?:but\s+)?(?P<a>.+?)|(?P<b>{_A_DAY}),?\s+not\s+{_A_DAY}|"
+    rf"^\s*(?:no\b[,.! ]*)?(?:not\s+{_A_DAY}[,; ]*(?:but\s+)?(?P<a>\w.*?)|(?P<b>{_A_DAY}),?\s+not\s+{_A_DAY}|"
     rf"(?P<c>{_A_DAY})\s+instead)\s*[.!]?\s*$", re.IGNORECASE,
 )
 """Not Monday, Tuesday."""
+_ONLY_NOT = re.compile(
+    r"^\s*(?:(?:oh|sorry|wait)\b[,.! ]*)*(?:(?:no|nope)\b[,.! ]*)+not\s+(?:(?!\b(?:but|rather|instead)\b)[^,;:])+$",
+    re.IGNORECASE)
 _SMALL = re.compile(r"\b(?:on|at|the|with|for|and|of|by|it|is|should|be|instead|please)\b|[\s,.!]+", re.IGNORECASE)
 _TO = re.compile(r"^\s*(?:to|with|for)\s+", re.IGNORECASE)
 _THIS = re.compile(r"\b(?:this|coming)\b", re.IGNORECASE)
@@ -105,9 +108,14 @@ def correction(text: str) -> str | None:
     if match := _NOT_THAT_DAY.match(text):
         return (match["a"] or match["b"] or match["c"]).strip()
     match = _CORRECTION.match(text)
-    if match is None or _SHIFT.search(text):
+    if match is None or _SHIFT.search(text) or only_refused(text):
         return None
     return (match.group("a") or match.group("b") or "").strip() or None
+
+
+def only_refused(text: str) -> bool:
+    """Whether the message says what was wrong, and not what is right: "no, not Dana"."""
+    return _ONLY_NOT.match(text) is not None and _NOT_THAT_DAY.match(text) is None
 
 
 def nothing_else(said: Reading) -> bool:

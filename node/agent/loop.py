@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from node.agent.acting import Actor
+from node.agent.acting import PEOPLE_SLOTS, Actor
 from node.agent.amendments import Amendments
 from node.agent.approve import Approvals
 from node.agent.choice import Ranking, forbids, removes
@@ -21,6 +21,7 @@ from node.agent.following import (
     correction,
     last_person,
     leans,
+    only_refused,
     split_goals,
     wants_undo,
     with_name,
@@ -145,6 +146,10 @@ class Agent:
     async def _turn(self, turn: Turn) -> Said:
         stored = turn.conversation.draft
         draft = Draft.from_json(stored) if stored else None
+        refused = only_refused(turn.request.text) and not drops(turn.request.text)
+        if refused and (draft is None or draft.slot in PEOPLE_SLOTS) and (
+                said := self._amendments.wrong(turn, asked=draft is not None)):
+            return said
         if draft and not turn.request.attachments and (changed := self._open_question.corrected(turn, draft)):
             await turn.conversation.keep_draft(None)
             if changed.kind != "which":

@@ -7,7 +7,7 @@ import pytest
 from agent_memory import MemoryConversations, MemoryJournal, Owner
 from agent_node import World, fill_folder, world
 
-from node.agent.following import correction, split_goals, wants_undo, with_name
+from node.agent.following import correction, only_refused, split_goals, wants_undo, with_name
 from node.agent.ports import Answer, AnswerKind
 
 
@@ -325,3 +325,45 @@ async def test_a_first_goal_that_needs_an_answer_keeps_the_second_for_later(one:
     asked = await one.ask("remind me to buy milk and tell Dana I am late")
     assert (asked.kind, one.postbox.sent) == (AnswerKind.ASKED, {})
     assert "Not begun yet: tell Dana I am late" in asked.text
+
+
+@pytest.mark.parametrize(("text", "refused"), [
+    ("no, not Dana", True), ("no not Monday!", True), ("oh no, not that one", True),
+    ("no, not Monday but Friday", False), ("no not Monday Tuesday", False),
+    ("no, not Monday, Tuesday", False), ("not coming", False), ("sorry, not coming tonight", False),
+    ("no, Dana", False),
+])
+def test_what_is_only_refused_says_nothing_new(text: str, refused: bool) -> None:
+    assert only_refused(text) is refused
+    assert not refused or correction(text) is None
+
+
+@pytest.mark.parametrize(("first", "no", "right"), [
+    ("put dentist on my calendar for Monday at 10:00", "no, not Monday", "no, Tuesday"),
+    ("send Dana a message that lunch is ready", "no, not Dana", "no, Priya"),
+    ("message Mike that lunch is ready", "no, not Mike", "no, Priya"),
+])
+async def test_a_refusal_changes_nothing_and_what_is_said_then_corrects(
+    one: World, first: str, no: str, right: str,
+) -> None:
+    begun = await one.ask(first)
+    shown = len(one.owner.shown)
+    refused = await one.ask(no, conversation_id=begun.conversation_id)
+    assert (refused.kind, len(one.owner.shown)) == (AnswerKind.ASKED, shown)
+    assert refused.text.startswith("Nothing was changed.")
+    await one.ask(right, conversation_id=begun.conversation_id)
+    assert len(one.owner.shown) == shown + 1
+    assert right.removeprefix("no, ") in one.owner.shown[-1].text
+
+
+async def test_not_coming_is_a_text_where_one_is_asked_for(one: World) -> None:
+    """The control."""
+    begun = await one.ask("send Dana a message")
+    await one.ask("no, not coming", conversation_id=begun.conversation_id)
+    assert [effect.text for effect in one.owner.shown] == ["Send to Dana Whitfield (dana): no, not coming"]
+
+
+@pytest.mark.parametrize("text", ["no worries", "no problem", "no problem, thanks"])
+async def test_a_friendly_word_is_nobodys_name(one: World, text: str) -> None:
+    answers = await talk(one, "note: the boiler was serviced", text)
+    assert answers[1].text.startswith("No question of mine is open.")
