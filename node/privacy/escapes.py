@@ -27,20 +27,20 @@ _COMMON = (
     rf"(?P<words>{_ENCODED_WORD}(?:[ \t\r\n]{{1,8}}{_ENCODED_WORD})*)"
     r"|(?P<percent>(?:%[0-9A-Fa-f]{2})+)"
     r"|(?P<entity>&(?:\#\d{1,7};?|\#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z][A-Za-z0-9]{1,23};))"     # numbers end by themselves
-    rf"|(?P<units>(?:{_SLASHES}u[0-9A-Fa-f]{{4}})+)"
+    rf"|(?P<units>(?:(?:{_SLASHES}|%)u[0-9A-Fa-f]{{4}})+)"     # %u: of old scripts
     rf"|(?P<point>{_SLASHES}(?:[ux]\{{[0-9A-Fa-f]{{1,6}}\}}|U[0-9A-Fa-f]{{8}}))"
     rf"|(?P<bytes>(?:{_SLASHES}(?:x[0-9A-Fa-f]{{2}}|[23][0-7]{{2}}))+)"
 )
 # RFC 2045, only letters that are not ASCII: "x=20" is no escape
-_FIRM = re.compile(rf"{_COMMON}|(?P<quoted>(?:=[89A-F][0-9A-F]){{2,}})")
+_FIRM = re.compile(rf"{_COMMON}|(?P<quoted>(?:=[89A-Fa-f][0-9A-Fa-f]){{2,}})")
 # what has other meanings more often: any octet, a line that goes on, a line break inside a JSON string
 _LOOSE = re.compile(
-    rf"{_COMMON}|(?P<quoted>(?:=[0-9A-F]{{2}}|=[ \t]{{0,8}}\r?\n)+)|(?P<break>{_SLASHES}[nrt])")
+    rf"{_COMMON}|(?P<quoted>(?:=[0-9A-Fa-f]{{2}}|=[ \t]{{0,8}}\r?\n)+)|(?P<break>{_SLASHES}[nrt])")
 
 _MARK = re.compile(r"[%&=\\]")
 _WORD = re.compile(r"=\?(?P<charset>[\w-]+)[^?]*\?(?P<how>[BbQq])\?(?P<body>[^?]*)\?=")
 _OCTET = re.compile(r"(?:[%=]|\\+x)(?P<hex>[0-9A-Fa-f]{2})|\\+(?P<octal>[0-7]{3})")
-_UNIT = re.compile(r"\\+u(?P<hex>[0-9A-Fa-f]{4})")
+_UNIT = re.compile(r"(?:\\+|%)u(?P<hex>[0-9A-Fa-f]{4})")
 _LAST_OF_ONE_UNIT, _LAST_CHARACTER, _FIRST_HIGH = 0xFFFF, 0x10FFFF, 0x80
 
 _Meant = Iterator[tuple[str, int, int]]

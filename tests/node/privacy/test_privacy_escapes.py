@@ -41,6 +41,9 @@ ESCAPES: dict[str, Callable[[str], str]] = {
     "mail": lambda text: quopri.encodestring(text.encode()).decode(),
     "mail, spaces too": lambda text: quopri.encodestring(text.encode(), quotetabs=True).decode(),
     "mail, a line that goes on": lambda text: "=\n".join(_quoted(text)),
+    "mail, lower case": lambda text: "".join(f"={byte:02x}" if byte > 127 else chr(byte) for byte in text.encode()),
+    "url of an old script": lambda text: "".join(f"%u{ord(char):04X}" if ord(char) > 255 else char for char in text),
+    "url of an old script, every character": lambda text: "".join(f"%u{ord(char):04x}" for char in text),
     "braces": lambda text: "".join(f"\\u{{{ord(char):x}}}" for char in text),
     "braces and x": lambda text: "".join(f"\\x{{{ord(char):x}}}" for char in text),
     "eight digits": lambda text: "".join(f"\\U{ord(char):08x}" for char in text),
@@ -197,7 +200,8 @@ async def test_without_it_they_leave(monkeypatch: pytest.MonkeyPatch) -> None:
         assert clearance.texts == (escaped,)
 
 
-@pytest.mark.parametrize("how", [*NESTED, "json", "html", "url", "braces", "octal", "header, base64"])
+@pytest.mark.parametrize("how", [*NESTED, "json", "html", "url", "braces", "octal", "header, base64",
+                                 "mail, lower case", "url of an old script"])
 async def test_without_it_a_name_leaves_in_each_way_of_writing_it(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control; a name that is nothing but escapes, since plain letters would be found by themselves."""
     for module in (vault, patterns, secrets):
@@ -240,7 +244,7 @@ def test_what_only_looks_like_one_of_the_rarer_ones_stays(text: str) -> None:
 
 @pytest.mark.parametrize("text", [
     "C:\\new\\tanja\\readme", "https://x.example/?id=45&tag=AB&x=DE", "x =\n  5", "100%25 of R&amp;D", "a %E9 b",
-    "\\nabla \\rho",
+    "\\nabla \\rho", "a=ab=cd&x=de", "100%u of it",
 ])
 async def test_escapes_beside_them_mask_nothing_of_a_plain_text(text: str) -> None:
     guard = await guard_bench([(NAME, "PERSON"), (OLD, "PERSON"), (ADDRESS, "EMAIL")])
@@ -289,7 +293,7 @@ def test_every_character_has_its_place(text: str) -> None:
 @pytest.mark.parametrize("piece", [
     "%C4", "%41", "&#65;", "&a", "\\u0041", "=C4=8D", "%", "&#", "\\u00", "&amp;", "\\", "\\n", "%2525", "\\\\u0041",
     "\\u{41}", "\\u{", "=\n", "=E9", "=?utf-8?Q?", "=?utf-8?Q?a?= ", "=?utf-8?B?YWFh?=", "= ", "=?", "\\xc4\\x8d",
-    "\\304",
+    "\\304", "%u0041", "=c4", "%u",
 ])
 def test_hostile_repetition_costs_linear_work(piece: str) -> None:
     with cpu_limit():
