@@ -38,6 +38,8 @@ _ERRAND = re.compile(
     r"tidy|cancel|prepare\s+for|remind(?:er)?\b.*\b(?:book|reserve|get|plan|cancel))\s"
 )
 """Work that is done at the hour that is named, whatever it is for."""
+_OF_CHILDREN = re.compile(r"\b(?:kid|kid[’']?s|kids[’']|child[’']s|children(?:[’']?s)?|toddlers?[’']?s?)\s+$")
+"""Whose parties are over before the evening."""
 _CLAUSE = re.compile(r"[.;!?\n](?=\s|$)")
 _BETWEEN = (
     rf"[\s,:–-]+(?:(?:for|to|at|the|a|an|our|my|on|next|this|today|tomorrow|go|going|see|watch|with|we|i|have|having|"
@@ -87,7 +89,7 @@ def _last_named(before: str) -> Half:
     if last is None or not _half_of(last) or not _goes_on(last, before):
         return ""
     lead = before[: last.start()]
-    return "" if _ABOUT.search(lead) or _ERRAND.search(lead) else _half_of(last)
+    return "" if _ABOUT.search(lead) or _ERRAND.search(lead) or _OF_CHILDREN.search(lead) else _half_of(last)
 
 
 def _goes_on(match: re.Match[str], text: str) -> bool:

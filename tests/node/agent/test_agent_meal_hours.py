@@ -26,7 +26,8 @@ def one(tmp_path: Path) -> World:
     ("dinner at 7", 1140), ("book dinner on Friday at 7", 1140), ("add dinner with Bo on Saturday at seven", 1140),
     ("pencil in drinks with Lee for Saturday at eight", 1200), ("supper at half past seven", 1170),
     ("cinema tomorrow at 9", 1260), ("theatre at 7:30", 1170), ("put the concert on my calendar for Friday at 8", 1200),
-    ("birthday party on Sunday at 7", 1140), ("parents' evening at seven", 1140), ("opera: Friday, 7 o'clock", 1140),
+    ("birthday party on Sunday at 7", 1140), ("school concert at 7", 1140),
+    ("parents' evening at seven", 1140), ("opera: Friday, 7 o'clock", 1140),
     ("on Friday at 8 cinema with Jo", 1200), ("meet Ann and Lee at 8 for drinks", 1200),
     ("book a table at 8 for dinner", 1200), ("am I free at 7 for a drink", 1140), ("at 9 we go to the theatre", 1260),
     ("breakfast at 7", 420), ("breakfast with Ann at 6", 360), ("meet Ann at 6:30 for breakfast", 390),
@@ -43,6 +44,7 @@ def test_the_word_says_which_half_a_bare_hour_is_in(text: str, minute: int) -> N
     ("remind me to book the theatre at 10", 600), ("meeting about the party at 9", 540),
     ("pick up the concert tickets at 10", 600), ("party planning meeting at 9", 540), ("call the cinema at 10", 600),
     ("after the party, breakfast at 8", 480), ("dinner with Bo. Dentist at 9", 540), ("no dinner, train at 8", 480),
+    ("kids party at 10", 600), ("the children's party at 11", 660), ("put kids’ party on Saturday at 10", 600),
 ])
 def test_what_was_said_or_no_word_decides_stays_as_it_was(text: str, minute: int) -> None:
     assert read_when(text, NOW, HERE).fixed_min == minute
