@@ -41,7 +41,8 @@ _CORRECTED_FROM_MS = 600_000      # less is of no account for what is kept for d
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A clock that was behind was put right: what was stamped from since_ms to upto_ms happened by_ms later."""
+    """A clock that was behind was put right: what was stamped from since_ms to upto_ms happened by_ms later; or sooner,
+    where that is negative: it had been ahead."""
 
     since_ms: int
     upto_ms: int
@@ -138,7 +139,12 @@ class RemovalClock:
 
     async def confirm(self) -> None:
         """The owner says that the machine's clock is right. Raises StorageError."""
+        self.latest()
         self._borne_out = self._seen_ms, self._seen_at_s = to_ms(self._clock.now()), self._steady_s()
+        if (by_ms := self._seen_ms - self._latest_ms) < 0:      # a date ahead had been taken for right, by him too
+            self._corrections.append(Correction(self._life_ms, self._latest_ms, by_ms))
+            self._life_ms += by_ms
+            self._latest_ms = self._seen_ms
         await self._keep()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:

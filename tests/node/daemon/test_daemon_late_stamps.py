@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import trio
-from clock_machine import DAY, MONTHS, Machine
+from clock_machine import DAY, MONTHS, Machine, machine_in
 from guard_bench import guard_bench
 from memory_channel import BOB
 
@@ -20,17 +20,12 @@ from node.store import mail
 from node.store.connection import Connection
 from node.store.database import Database
 from node.store.mail import Incoming
-from node.store.schema import KITH
 
 
 @pytest.fixture
 async def machine(tmp_path: Path) -> AsyncIterator[Machine]:
-    database = await Database.open(tmp_path / "kith.db", b"k" * 32, KITH)
-    try:
-        yield Machine(database)
-    finally:
-        with trio.CancelScope(shield=True):
-            await database.close()
+    async with machine_in(tmp_path) as made:
+        yield made
 
 
 def over(number: int, stamp: Clock) -> Callable[[Connection], None]:
@@ -130,6 +125,32 @@ async def test_each_correction_moves_what_the_ones_before_moved(machine: Machine
     await (await tidying(machine, dates)).tidy()
     (row,) = await machine.database.read(mail.inbox)
     assert row.read_ms == to_ms(machine.clock.now()) - 180_000
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+async def test_a_date_ahead_that_was_confirmed_in_error_keeps_nothing_for_ever(
+    machine: Machine, confirmed: bool,
+) -> None:
+    """The control: without the word that the right date is right, what was over meanwhile stays as if it came later."""
+    dates = await machine.life()
+    await machine.database.write(over(1, dates.stamps))
+    tidy = await tidying(machine, dates)
+    machine.jump(MONTHS)
+    await dates.confirm()
+    await machine.database.write(over(2, dates.stamps))
+    await tidy.tidy()
+    machine.jump(-MONTHS)
+    if confirmed:
+        await dates.confirm()
+    await machine.database.write(over(3, dates.stamps))
+    await tidy.tidy()
+    assert await kept(machine.database) == ({"in1", "in2", "in3"}, {"out1", "out2", "out3"})
+    moments = [row.read_ms for row in await machine.database.read(mail.inbox)]
+    assert (set(moments) == {to_ms(machine.clock.now())}) is confirmed
+    machine.run(10 * DAY + timedelta(minutes=1))
+    await tidy.tidy()
+    left = set() if confirmed else {1, 2, 3}
+    assert await kept(machine.database) == ({f"in{one}" for one in left}, {f"out{one}" for one in left})
 
 
 async def test_nothing_goes_while_stamps_could_not_be_moved(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import trio
-from clock_machine import DAY, MONTHS, Machine
+from clock_machine import DAY, MONTHS, Machine, machine_in
 from fixed import FixedClock, SeededEntropy
 from guard_bench import GuardBench, guard_bench
 from hypothesis import given
@@ -25,17 +25,12 @@ from node.privacy.policy import PeerView
 from node.store import mail, settings
 from node.store.database import Database
 from node.store.mail import Incoming, OutboxState
-from node.store.schema import KITH
 
 
 @pytest.fixture
 async def machine(tmp_path: Path) -> AsyncIterator[Machine]:
-    database = await Database.open(tmp_path / "kith.db", b"k" * 32, KITH)
-    try:
-        yield Machine(database)
-    finally:
-        with trio.CancelScope(shield=True):
-            await database.close()
+    async with machine_in(tmp_path) as made:
+        yield made
 
 
 async def test_it_is_the_machines_clock_as_long_as_time_just_passes(machine: Machine) -> None:
