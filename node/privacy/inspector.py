@@ -6,6 +6,7 @@ their checks notice. Must not know levels, consent, the ledger or frames.
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -152,11 +153,12 @@ def _is_noun(text: str, hit: Hit, nouns: frozenset[str]) -> bool:
 
 
 def _beside(certain: Sequence[Hit], guessed: Iterable[Hit], text: str) -> Iterator[Hit]:
-    """The guesses without what is certain. Of one that reaches beyond a known value ("Tell Dana") only what may be more
-    of a name remains."""
+    """The guesses without what is certain, which is sorted and disjoint. Of one that reaches beyond a known value
+    ("Tell Dana") only what may be more of a name remains."""
+    starts, ends = [one.start for one in certain], [one.end for one in certain]
     for hit in guessed:
         start = hit.start
-        touching = [one for one in certain if one.start < hit.end and hit.start < one.end]
+        touching = certain[bisect_right(ends, start) : bisect_left(starts, hit.end)]
         if not touching:
             yield hit
             continue
