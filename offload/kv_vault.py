@@ -16,11 +16,11 @@ import trio
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from offload.ports import OWNER
 from offload.worker_frames import FileKey, Unlock
 
 __all__ = ["KvVault", "WorkerKeys"]
 
-_OWNER = "owner"        # the principal of this device's own requests
 _KEY_BYTES = 32
 _NAME = re.compile(r"([0-9a-f]{32})-[0-9a-f]{32}\.kv")
 _MOST_FILES = 4096      # of one principal and model
@@ -125,7 +125,7 @@ class WorkerKeys:
         self._unlocked: set[str] = set()
         self.folder = ""
         self.limit_bytes = vault.limit_bytes if vault is not None else 0
-        self.owners = vault.beginning(_OWNER) if vault is not None else ""
+        self.owners = vault.beginning(OWNER) if vault is not None else ""
         """How the names of the owner's files begin."""
 
     def begin(self) -> None:

@@ -23,14 +23,13 @@ from offload.errors import BadAdapter, EngineBusy, EngineStopped, ModelChanged, 
 from offload.kernels import KernelVerdict
 from offload.kv_vault import KvVault
 from offload.model_host import HostLimits, ModelHost
-from offload.ports import AdapterInfo, EngineHealth, EngineState, Event, GenerateRequest, ModelInfo, Prompt
+from offload.ports import OWNER, AdapterInfo, EngineHealth, EngineState, Event, GenerateRequest, ModelInfo, Prompt
 from offload.request_limits import check_prompt, check_request, check_texts
 from offload.soundness import Soundness
 from offload.thread_budget import split_threads
 
 __all__ = ["LocalEngine", "physical_cores"]
 
-OWNER = "owner"
 _SCAN_FRESH_S = 2.0
 _log = logging.getLogger(__name__)
 

@@ -11,13 +11,16 @@ from typing import Literal, Protocol
 import msgspec
 
 __all__ = [
-    "AdapterInfo", "ChatPrompt", "Engine", "EngineHealth", "EngineState", "Event", "Failed", "FinishReason", "Finished",
-    "GenerateRequest", "Lane", "Message", "ModelInfo", "OutsideClearance", "OutsideGuard", "PastCall", "Piece",
-    "PlaceholderStyle", "Prompt", "Queued", "Reading", "Resumed", "Started", "TextPrompt", "TokenPrompt", "ToolCall",
-    "ToolChoice", "ToolOffer", "Usage",
+    "OWNER", "AdapterInfo", "ChatPrompt", "Engine", "EngineHealth", "EngineState", "Event", "Failed", "FinishReason",
+    "Finished", "GenerateRequest", "Lane", "Message", "ModelInfo", "OutsideClearance", "OutsideGuard", "PastCall",
+    "Piece", "PlaceholderStyle", "Prompt", "Queued", "Reading", "Resumed", "Started", "TextPrompt", "TokenPrompt",
+    "ToolCall", "ToolChoice", "ToolOffer", "Usage",
 ]
 
 _TAG = "type"
+
+OWNER = "owner"
+"""The principal of this device's own requests; a peer's is its id."""
 
 Lane = Literal["normal", "exact"]
 FinishReason = Literal["stop", "length", "tool_calls", "cancelled", "loop"]
@@ -109,7 +112,7 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     request_id: str
     prompt: Prompt
-    principal: str = "owner"
+    principal: str = OWNER
     model: str | None = None
     max_tokens: int = 512
     temperature: float = 0.0

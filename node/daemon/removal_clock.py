@@ -141,7 +141,7 @@ class RemovalClock:
         """The owner says that the machine's clock is right. Raises StorageError."""
         self.latest()
         self._borne_out = self._seen_ms, self._seen_at_s = to_ms(self._clock.now()), self._steady_s()
-        if (by_ms := self._seen_ms - self._latest_ms) < 0:      # a date ahead had been taken for right, by him too
+        if (by_ms := self._seen_ms - self._latest_ms) <= -_CORRECTED_FROM_MS:      # a date ahead was taken for right
             self._corrections.append(Correction(self._life_ms, self._latest_ms, by_ms))
             self._life_ms += by_ms
             self._latest_ms = self._seen_ms

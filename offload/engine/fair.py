@@ -8,9 +8,10 @@ from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from typing import Literal
 
-__all__ = ["OWNER", "Company", "Pace", "Shares", "Turns"]
+from offload.ports import OWNER
 
-OWNER = "owner"
+__all__ = ["Company", "Pace", "Shares", "Turns"]
+
 # While a prompt is read: the owner reads an answer along, or does so while more prompts wait than answers are written;
 # guests wait for their first or next words; the owner waits.
 Company = Literal["watched", "burst", "guests", "alone"]

@@ -18,8 +18,8 @@ import numpy as np
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from offload.engine.fair import OWNER
 from offload.engine.prefix import PrefixTree
+from offload.ports import OWNER
 from offload.worker_frames import FileKey
 
 __all__ = ["Contents", "KvFiles", "Record", "Space"]

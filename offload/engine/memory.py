@@ -16,10 +16,10 @@ from offload.engine.kvfiles import Contents, KvFiles, Record, Space
 from offload.engine.parking import Parked, Parking
 from offload.engine.prefix import PrefixTree
 from offload.engine.slot import NOBODY, Checkpoint, Slot
+from offload.ports import OWNER
 
 __all__ = ["Memory"]
 
-_OWNER = "owner"
 _MOST_CHECKPOINTS = 4       # of one sequence; each holds the whole recurrent state
 _WORTH_TOKENS = 50          # reading so many anew costs more than a file
 _WORTH_PARKED_TOKENS = 8
@@ -75,7 +75,7 @@ class Memory:
     def idle(self) -> list[Slot]:
         """The other slots, those that lose least first: empty ones, guests', longest unused."""
         idle = (slot for slot in self.slots if slot.answer is None)
-        return sorted(idle, key=lambda slot: (bool(slot.tokens), slot.space[0] == _OWNER, slot.used))
+        return sorted(idle, key=lambda slot: (bool(slot.tokens), slot.space[0] == OWNER, slot.used))
 
     def best(self, space: Space, prompt: list[int], anew: int = 1) -> tuple[Slot | None, int]:
         """Who remembers most of this prompt, and how much of it can be used.

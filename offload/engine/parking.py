@@ -9,9 +9,9 @@ or scheduling.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from offload.engine.fair import OWNER
 from offload.engine.kvfiles import Contents, Space
 from offload.engine.prefix import PrefixTree
+from offload.ports import OWNER
 
 __all__ = ["Parked", "Parking"]
 

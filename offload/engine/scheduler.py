@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator
 from offload.engine.answer import Answer
 from offload.engine.batches import Batches, Part
 from offload.engine.context import Context
-from offload.engine.fair import OWNER, Company, Pace, Turns
+from offload.engine.fair import Company, Pace, Turns
 from offload.engine.kvfiles import KvFiles
 from offload.engine.memory import Memory
 from offload.engine.slot import Slot
 from offload.engine.waiting import Forecast, Line
 from offload.errors import EngineBusy, EngineError
-from offload.ports import Event, Failed, Queued, Reading, Started
+from offload.ports import OWNER, Event, Failed, Queued, Reading, Started
 
 __all__ = ["Events", "Scheduler", "failed"]
 

@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 
 from offload.engine.answer import Answer
-from offload.engine.fair import OWNER
+from offload.ports import OWNER
 
 __all__ = ["Forecast", "Line"]
 
